@@ -1,0 +1,47 @@
+# `make demo` and `make test` are all that a newcomer needs: Python 3.10 or newer, and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.PHONY: help demo test lint bench fmus format clean
+
+help:
+	@echo "make demo    build the FMUs, run a co-simulation, say where its results are"
+	@echo "make test    run all tests"
+	@echo "make lint    check style, types and the layers of the code"
+	@echo "make bench   measure the speed bars against their peers"
+	@echo "make fmus    build the FMUs into build/fmus"
+	@echo "make format  put the code into the form that lint checks"
+	@echo "make clean   remove what was built and installed here"
+
+$(VENV)/installed: pyproject.toml
+	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV) ..."
+	@$(PIP) install --quiet --editable ".[bench]"
+	@touch $@
+
+fmus: $(VENV)/installed
+	$(BIN)/python build_fmus.py
+
+demo: fmus
+	$(BIN)/python examples/wheel.py
+
+test: $(VENV)/installed
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/installed
+	$(BIN)/python -m tests.bench
+
+format: $(VENV)/installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf build $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache *.egg-info

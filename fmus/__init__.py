@@ -1,0 +1,16 @@
+"""FMI 2.0 co-simulation FMUs around the models of ``sensor_models``.
+
+``sensor_fmu``         what all FMUs share: values, life cycle, sampling, states
+``variables``          FMI variables made from the declarations of the models
+``model_description``  modelDescription.xml
+``fmu_state``          saved states as bytes
+``*_fmu``              one short module for each FMU, found by its name
+``binding``            the C library between FMI and Python, and what loads it
+
+Nothing here computes physics.
+"""
+
+from sensor_models._digest import digest_of_package
+
+#: Digest of this package's own sources (not of the binding, which no process shares).
+SOURCE_DIGEST = digest_of_package(__file__, "*.py")

@@ -1,0 +1,131 @@
+"""Compile the binding for every platform that FMI 2.0 has a folder for.
+
+``ziglang`` (a C compiler from PyPI that brings all headers and libraries) compiles for all of them
+on any of them; without it the system's ``cc`` compiles for this machine alone. What was compiled
+is kept under a key of sources and compiler, so it is done once.
+
+FMI 2.0 names no folder for Linux on ARM.
+"""
+
+import hashlib
+import importlib.util
+import os
+import platform
+import shlex
+import shutil
+import struct
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from importlib.metadata import version
+from pathlib import Path
+
+SOURCE_DIR = Path(__file__).parent
+
+#: FMI's platform -> the targets of the compiler (several become one universal file), suffix.
+TARGETS: dict[str, tuple[tuple[str, ...], str]] = {
+    "linux64": (("x86_64-linux-gnu.2.17",), ".so"),
+    "win64": (("x86_64-windows-gnu",), ".dll"),
+    "darwin64": (("x86_64-macos.11.0", "aarch64-macos.11.0"), ".dylib"),
+}
+LIBRARIES = {"linux64": ["-ldl", "-lpthread", "-lm"], "win64": ["-lpsapi"], "darwin64": []}
+
+FLAGS = ["-std=gnu11", "-O2", "-g0", "-Wall", "-Wextra", "-fvisibility=hidden", "-shared"]
+
+
+class CompileError(RuntimeError):
+    """No compiler, or one that failed; the message carries what it said."""
+
+
+def host_platform() -> str:
+    """FMI's name for this machine."""
+    names = {"Linux": "linux64", "Windows": "win64", "Darwin": "darwin64"}
+    return names.get(platform.system(), platform.system().lower())
+
+
+def sources() -> list[Path]:
+    """All C files and headers, in a fixed order."""
+    return sorted([*SOURCE_DIR.glob("*.c"), *SOURCE_DIR.glob("*.h"), *SOURCE_DIR.glob("fmi2/*.h")])
+
+
+def compile_binding(
+    cache: Path, platforms: Iterable[str], progress: Callable[[str], None] = lambda _: None
+) -> dict[str, Path]:
+    """The compiled library for each platform; fewer than asked for without a cross compiler."""
+    compiler, name = find_compiler()
+    wanted = list(platforms) if compiler[0] == sys.executable else [host_platform()]
+    digest = hashlib.sha256(repr((name, FLAGS, TARGETS, LIBRARIES)).encode())
+    for path in sources():
+        digest.update(path.read_bytes())
+    folder = cache / digest.hexdigest()[:16]
+    libraries = {}
+    for platform_name in wanted:
+        suffix = TARGETS[platform_name][1]
+        library = folder / f"{platform_name}{suffix}"
+        if not library.is_file():
+            progress(f"compiling the binding for {platform_name} with {name}")
+            _compile_platform(compiler, platform_name, library)
+        libraries[platform_name] = library
+    return libraries
+
+
+def find_compiler() -> tuple[list[str], str]:
+    """The compiler's command and its name with version."""
+    if importlib.util.find_spec("ziglang") is not None:
+        return [sys.executable, "-m", "ziglang", "cc"], f"zig {version('ziglang')}"
+    command = shlex.split(os.environ.get("CC", "cc"))
+    if shutil.which(command[0]) is None:
+        raise CompileError(
+            "no C compiler: install the package 'ziglang' (it compiles for all platforms),"
+            f" or a system compiler ('{command[0]}' was not found; CC names another)"
+        )
+    answer = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False)
+    return command, (answer.stdout.splitlines() or [command[0]])[0]
+
+
+def _compile_platform(compiler: list[str], platform_name: str, library: Path) -> None:
+    library.parent.mkdir(parents=True, exist_ok=True)
+    targets = TARGETS[platform_name][0] if compiler[0] == sys.executable else ("",)
+    slices = []
+    for target in targets:
+        part = library.with_name(f".{library.stem}-{target}-{os.getpid()}{library.suffix}")
+        arguments = [*compiler, *FLAGS, f"-I{SOURCE_DIR / 'fmi2'}"]
+        arguments += ["-target", target] if target else []
+        arguments += [] if platform_name == "win64" else ["-fPIC"]
+        arguments += [str(path) for path in sources() if path.suffix == ".c"]
+        arguments += ["-o", str(part), *LIBRARIES[platform_name]]
+        _run(arguments)
+        slices.append(part)
+    whole = slices[0] if len(slices) == 1 else _universal(slices)
+    whole.replace(library)
+    for leftover in library.parent.glob(f".{library.stem}-*-{os.getpid()}*"):
+        leftover.unlink()
+
+
+def _run(arguments: list[str]) -> None:
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise CompileError(f"{shlex.join(arguments)}\n{done.stdout}{done.stderr}")
+
+
+# A universal file of macOS is a header, big-endian, with a table of the slices, then the slices,
+# each aligned to the largest page size (2^14).
+_FAT_MAGIC, _ALIGNMENT = 0xCAFEBABE, 14
+
+
+def _universal(slices: list[Path]) -> Path:
+    contents = [path.read_bytes() for path in slices]
+    header = struct.pack(">II", _FAT_MAGIC, len(contents))
+    offset, body = 8 + 20 * len(contents), b""
+    start = offset
+    for content in contents:
+        cpu_type, cpu_subtype = struct.unpack_from("<II", content, 4)
+        padding = -(start + len(body)) % (1 << _ALIGNMENT)
+        body += bytes(padding)
+        header += struct.pack(
+            ">IIIII", cpu_type, cpu_subtype, start + len(body), len(content), _ALIGNMENT
+        )
+        body += content
+    universal = slices[0].with_name(f"{slices[0].name}-universal")
+    universal.write_bytes(header + body)
+    return universal

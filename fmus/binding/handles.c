@@ -1,0 +1,71 @@
+/* Handles: numbers that stand for instances and states, see instance.h.
+
+   A handle holds the index of a slot and how often the slot was used before. A freed handle
+   keeps its old count and therefore never fits again. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "instance.h"
+#include "platform.h"
+
+#define INDEX_BITS 20
+#define INDEX_MASK ((1u << INDEX_BITS) - 1)
+
+typedef struct {
+    void *object; /* NULL: the slot is free */
+    uint32_t uses;
+    HandleKind kind;
+} Slot;
+
+static Lock slots_lock = LOCK_INIT;
+static Slot *slots;
+static uint32_t slot_count;
+
+static void *handle_of(uint32_t index) {
+    return (void *)(uintptr_t)(((uint64_t)slots[index].uses << INDEX_BITS) | (index + 1));
+}
+
+/* The slot of a handle, or NULL if the handle is none of ours or was freed. */
+static Slot *slot_of(void *handle) {
+    uint64_t number = (uint64_t)(uintptr_t)handle;
+    uint32_t index = (uint32_t)(number & INDEX_MASK) - 1;
+    if (number == 0 || index >= slot_count || !slots[index].object) return NULL;
+    return handle_of(index) == handle ? &slots[index] : NULL;
+}
+
+static int add_slots(void) {
+    uint32_t count = slot_count ? 2 * slot_count : 64;
+    Slot *larger = count < INDEX_MASK ? realloc(slots, count * sizeof(Slot)) : NULL;
+    if (!larger) return 0;
+    slots = larger;
+    for (; slot_count < count; slot_count++) slots[slot_count] = (Slot){NULL, 0, 0};
+    return 1;
+}
+
+void *handle_new(HandleKind kind, void *object) {
+    lock_acquire(&slots_lock);
+    uint32_t index = 0;
+    while (index < slot_count && slots[index].object) index++;
+    void *handle = NULL;
+    if (index < slot_count || add_slots()) {
+        slots[index] = (Slot){object, slots[index].uses + 1, kind};
+        handle = handle_of(index);
+    }
+    lock_release(&slots_lock);
+    return handle;
+}
+
+void *handle_find(HandleKind kind, void *handle) {
+    lock_acquire(&slots_lock);
+    Slot *slot = slot_of(handle);
+    void *object = slot && slot->kind == kind ? slot->object : NULL;
+    lock_release(&slots_lock);
+    return object;
+}
+
+void handle_free(void *handle) {
+    lock_acquire(&slots_lock);
+    Slot *slot = slot_of(handle);
+    if (slot) slot->object = NULL;
+    lock_release(&slots_lock);
+}

@@ -1,0 +1,149 @@
+/* Messages to the host, see instance.h. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "instance.h"
+
+#define MESSAGE_SIZE 8192
+
+/* The log categories of modelDescription.xml, in the order of their bits. */
+static const char *const category_names[] = {"logStatusWarning", "logStatusDiscard",
+                                             "logStatusError",   "logStatusFatal",
+                                             "logAll",           "logDebug"};
+#define CATEGORY_COUNT (sizeof category_names / sizeof *category_names)
+#define ALL_BIT (1u << 4)
+
+static unsigned category_bit(const char *name) {
+    for (size_t i = 0; i < CATEGORY_COUNT; i++)
+        if (!strcmp(name, category_names[i])) return 1u << i;
+    return 0;
+}
+
+int choose_categories(Instance *instance, size_t count, const fmi2String names[]) {
+    unsigned chosen = 0;
+    for (size_t i = 0; i < count; i++) {
+        unsigned bit = names && names[i] ? category_bit(names[i]) : 0;
+        if (!bit) {
+            report_error(instance, "fmi2SetDebugLogging: '%s' is no log category of this FMU.",
+                         names && names[i] ? names[i] : "NULL");
+            return 0;
+        }
+        chosen |= bit;
+    }
+    instance->categories = chosen;
+    return 1;
+}
+
+static int is_wanted(const Instance *instance, fmi2Status status, const char *category) {
+    if (status != fmi2OK) return 1;
+    if (!instance->logging_on) return 0;
+    if (!instance->categories || instance->categories & ALL_BIT) return 1;
+    return (instance->categories & category_bit(category)) != 0;
+}
+
+/* The host's function takes a printf format. The text itself is passed as one, with its percent
+   signs doubled: hosts that ignore the further arguments then still show it. */
+void send_message(Instance *instance, fmi2Status status, const char *category,
+                  const char *message) {
+    if (!is_wanted(instance, status, category)) return;
+    if (!instance->callbacks.logger) {
+        if (status != fmi2OK) fprintf(stderr, "%s: %s\n", instance->name, message);
+        return;
+    }
+    char *format = malloc(2 * strlen(message) + 1), *end = format;
+    if (!format) return;
+    for (const char *c = message; *c; c++) {
+        if (*c == '%') *end++ = '%';
+        *end++ = *c;
+    }
+    *end = 0;
+    instance->callbacks.logger(instance->callbacks.componentEnvironment, instance->name, status,
+                               category, format);
+    free(format);
+}
+
+fmi2Status report_error(Instance *instance, const char *format, ...) {
+    char message[MESSAGE_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    send_message(instance, fmi2Error, "logStatusError", message);
+    return fmi2Error;
+}
+
+static void release(PyObject *object) {
+    if (object) Py_DecRef(object);
+}
+
+/* The text of a Python string, valid as long as *keeper is held. */
+static const char *text_of(PyObject *string, PyObject **keeper) {
+    *keeper = string ? PyUnicode_AsUTF8String(string) : NULL;
+    if (*keeper) return PyBytes_AsString(*keeper);
+    PyErr_Clear();
+    return "(unreadable text)";
+}
+
+static void send_exception(Instance *instance, const char *function, PyObject *exception) {
+    /* (message, traceback) */
+    PyObject *texts = PyObject_CallFunction(python_loader("describe_exception"), "O", exception);
+    PyObject *message_bytes = NULL, *traceback_bytes = NULL;
+    if (texts && PyTuple_Size(texts) == 2) {
+        report_error(instance, "%s: %s", function,
+                     text_of(PyTuple_GetItem(texts, 0), &message_bytes));
+        send_message(instance, fmi2OK, "logDebug",
+                     text_of(PyTuple_GetItem(texts, 1), &traceback_bytes));
+    } else {
+        PyErr_Clear();
+        report_error(instance, "%s: failed, and the reason could not be described", function);
+    }
+    release(message_bytes);
+    release(traceback_bytes);
+    release(texts);
+}
+
+fmi2Status report_exception(Instance *instance, const char *function) {
+    PyObject *type = NULL, *exception = NULL, *traceback = NULL;
+    PyErr_Fetch(&type, &exception, &traceback);
+    PyErr_NormalizeException(&type, &exception, &traceback);
+    if (!exception) return report_error(instance, "%s: failed without a reason", function);
+    PyObject *keyboard_interrupt =
+        PyDict_GetItemString(PyEval_GetBuiltins(), "KeyboardInterrupt");
+    /* The user stopped the host, not the FMU: the host must still see it. */
+    if (PyErr_GivenExceptionMatches(type, keyboard_interrupt)) PyErr_SetInterrupt();
+    if (traceback) {
+        PyObject *same = PyObject_CallMethod(exception, "with_traceback", "O", traceback);
+        if (!same) PyErr_Clear();
+        release(same);
+    }
+    send_exception(instance, function, exception);
+    release(type);
+    release(exception);
+    release(traceback);
+    return fmi2Error;
+}
+
+static void send_one(Instance *instance, PyObject *entry) {
+    PyObject *status = PyObject_GetAttrString(entry, "status"), *category_bytes, *message_bytes;
+    PyObject *category = PyObject_GetAttrString(entry, "category");
+    PyObject *message = PyObject_GetAttrString(entry, "msg");
+    const char *category_text = text_of(category, &category_bytes);
+    const char *message_text = text_of(message, &message_bytes);
+    long level = status ? PyLong_AsLong(status) : fmi2OK;
+    PyErr_Clear();
+    send_message(instance, (fmi2Status)level, category_text, message_text);
+    release(category_bytes);
+    release(message_bytes);
+    release(status);
+    release(category);
+    release(message);
+}
+
+void send_waiting_messages(Instance *instance) {
+    Py_ssize_t count = instance->messages ? PyList_Size(instance->messages) : 0;
+    for (Py_ssize_t i = 0; i < count; i++)
+        send_one(instance, PyList_GetItem(instance->messages, i));
+    if (count > 0) PyList_SetSlice(instance->messages, 0, count, NULL);
+}

@@ -1,0 +1,26 @@
+/* Finding a Python to run in. */
+#ifndef SENSOR_FMUS_PYTHON_FINDER_H
+#define SENSOR_FMUS_PYTHON_FINDER_H
+
+#include "platform.h"
+
+/* Where a Python is: the interpreter, its library and its standard library. */
+typedef struct {
+    char executable[PATH_SIZE];
+    char library[PATH_SIZE];
+    char standard_library[PATH_SIZE];
+    char version[16];
+} PythonPlace;
+
+/* Looks up a symbol in a library opened by `python_open`. */
+void *python_symbol(void *library, const char *name);
+
+/* The library of a Python that already runs in this process, or NULL. */
+void *python_in_process(void);
+
+/* Opens the library of a Python for this FMU: environment variable FMU_PYTHON, the place that
+   was recorded when the FMU was built, then the usual names. Fills `place`, or returns NULL
+   and fills `error` with all that was tried. */
+void *python_open(const char *resources, PythonPlace *place, char *error, size_t error_size);
+
+#endif

@@ -1,0 +1,226 @@
+"""modelDescription.xml of an FMU class.
+
+pythonfmu writes one too, but without units, ranges, enumerations and initial unknowns.
+"""
+
+import hashlib
+import os
+import uuid
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+from xml.etree.ElementTree import Element, SubElement
+
+from fmus.variables import INT_MAX, INT_MIN, Variable, VariableTable
+from sensor_models import __version__
+
+if TYPE_CHECKING:
+    from fmus.sensor_fmu import SensorFmu
+
+#: Exponents of the base units of each unit that a quantity may have.
+UNITS: Mapping[str, Mapping[str, int]] = {
+    "1": {},
+    "m": {"m": 1},
+    "s": {"s": 1},
+    "Hz": {"s": -1},
+    "rad": {"rad": 1},
+    "rad/s": {"rad": 1, "s": -1},
+    "rad/s2": {"rad": 1, "s": -2},
+    "m/s": {"m": 1, "s": -1},
+    "m/s2": {"m": 1, "s": -2},
+    "1/m": {"m": -1},
+    "T": {"kg": 1, "s": -2, "A": -1},
+    "W": {"kg": 1, "m": 2, "s": -3},
+    "K": {"K": 1},
+}
+
+#: Display units of angles: name and the factor that leads to it.
+DEGREES = 57.29577951308232
+DISPLAY_UNITS = {"rad": "deg", "rad/s": "deg/s", "rad/s2": "deg/s2"}
+
+CAPABILITIES = {
+    "needsExecutionTool": "true",  # an installed Python
+    "canHandleVariableCommunicationStepSize": "true",
+    "canInterpolateInputs": "false",
+    "canRunAsynchronuously": "false",
+    "canBeInstantiatedOnlyOncePerProcess": "false",
+    "canNotUseMemoryManagementFunctions": "true",
+    "canGetAndSetFMUstate": "true",
+    "canSerializeFMUstate": "true",
+    "providesDirectionalDerivative": "false",
+}
+
+
+def number(value: float) -> str:
+    """A number as XML, exact."""
+    return repr(float(value)) if isinstance(value, float) else str(value)
+
+
+def model_description(fmu: "type[SensorFmu]") -> Element:
+    """The whole description of an FMU class."""
+    table = fmu.table()
+    root = Element(
+        "fmiModelDescription",
+        {
+            "fmiVersion": "2.0",
+            "modelName": fmu.model_name,
+            "guid": guid_of(fmu.model_name, table),
+            "description": fmu.description_text,
+            "version": __version__,
+            "license": "MIT",
+            "generationTool": f"sensor-fmus {__version__}",
+            "generationDateAndTime": generation_time(),
+            "variableNamingConvention": "structured",
+        },
+    )
+    SubElement(root, "CoSimulation", {"modelIdentifier": fmu.model_name, **CAPABILITIES})
+    add_units(root, table)
+    add_enumerations(root, table)
+    categories = SubElement(root, "LogCategories")
+    for name, description in fmu.log_categories.items():
+        SubElement(categories, "Category", {"name": name, "description": description})
+    SubElement(
+        root,
+        "DefaultExperiment",
+        {"startTime": "0", "stopTime": "1", "stepSize": number(fmu.default_step)},
+    )
+    variables = SubElement(root, "ModelVariables")
+    for variable in table.variables:
+        add_variable(variables, variable)
+    add_structure(root, fmu, table)
+    return root
+
+
+def generation_time() -> str:
+    """Now, or the instant that reproducible builds set by SOURCE_DATE_EPOCH."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    now = datetime.now(timezone.utc)
+    instant = datetime.fromtimestamp(int(epoch), timezone.utc) if epoch else now
+    return instant.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def guid_of(model_name: str, table: VariableTable) -> str:
+    """An identifier of the interface: unchanged as long as the variables are."""
+    lines = [model_name]
+    for v in table.variables:
+        q = v.quantity
+        lines.append(
+            repr((v.name, v.reference, v.causality, q.kind, q.unit, v.start, q.minimum, q.maximum))
+        )
+        if q.choices is not None:
+            lines.append(repr([(item.name, item.value) for item in q.choices]))
+    digest = hashlib.sha256("\n".join(lines).encode()).digest()
+    return f"{{{uuid.UUID(bytes=digest[:16])}}}"
+
+
+def add_units(root: Element, table: VariableTable) -> None:
+    """Every unit in use with its base units; degrees to display angles."""
+    definitions = SubElement(root, "UnitDefinitions")
+    for unit in sorted({v.quantity.unit for v in table.of_type("Real")}):
+        element = SubElement(definitions, "Unit", {"name": unit})
+        SubElement(element, "BaseUnit", {base: str(n) for base, n in UNITS[unit].items()})
+        if unit in DISPLAY_UNITS:
+            display = {"name": DISPLAY_UNITS[unit], "factor": number(DEGREES)}
+            SubElement(element, "DisplayUnit", display)
+
+
+def type_name_of(choices: type[IntEnum]) -> str:
+    """The FMI type of an enumeration."""
+    return choices.__name__
+
+
+def add_enumerations(root: Element, table: VariableTable) -> None:
+    """The enumeration types in use."""
+    used = {v.quantity.choices for v in table.variables} - {None}
+    if not used:
+        return
+    definitions = SubElement(root, "TypeDefinitions")
+    for choices in sorted(used, key=lambda c: type_name_of(c) if c else ""):
+        if choices is None:
+            continue
+        simple = SubElement(definitions, "SimpleType", {"name": type_name_of(choices)})
+        enumeration = SubElement(simple, "Enumeration")
+        for item in choices:
+            SubElement(enumeration, "Item", {"name": item.name, "value": str(item.value)})
+
+
+def variability_of(variable: Variable) -> str:
+    """Parameters are fixed; Real inputs are continuous; readings change at samples only."""
+    if variable.causality == "parameter":
+        return "fixed"
+    is_real = variable.type_name == "Real"
+    return "continuous" if is_real and variable.causality == "input" else "discrete"
+
+
+def add_variable(variables: Element, variable: Variable) -> None:
+    """One ScalarVariable."""
+    attributes = {
+        "name": variable.name,
+        "valueReference": str(variable.reference),
+        "description": variable.quantity.description,
+        "causality": variable.causality,
+        "variability": variability_of(variable),
+    }
+    if variable.causality != "input":
+        attributes["initial"] = "exact" if variable.causality == "parameter" else "calculated"
+    scalar = SubElement(variables, "ScalarVariable", attributes)
+    if variable.quantity.choices is not None:
+        SubElement(scalar, "Enumeration", typed_attributes(variable))
+    else:
+        SubElement(scalar, variable.type_name, typed_attributes(variable))
+
+
+def typed_attributes(variable: Variable) -> dict[str, str]:
+    """Start, range, unit and type of a variable, as far as it has them."""
+    quantity = variable.quantity
+    found: dict[str, str] = {}
+    if quantity.kind == "real":
+        found["unit"] = quantity.unit
+    if quantity.choices is not None:
+        found["declaredType"] = type_name_of(quantity.choices)
+    if quantity.kind in ("real", "integer"):
+        if quantity.minimum > (-float("inf") if quantity.kind == "real" else INT_MIN):
+            found["min"] = number(quantity.minimum)
+        if quantity.maximum < (float("inf") if quantity.kind == "real" else INT_MAX):
+            found["max"] = number(quantity.maximum)
+    if variable.causality != "output":
+        found["start"] = start_text(variable.start)
+    return found
+
+
+def start_text(value: Any) -> str:
+    """A start value as XML."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return value
+    return number(int(value) if isinstance(value, IntEnum) else value)
+
+
+def add_structure(root: Element, fmu: "type[SensorFmu]", table: VariableTable) -> None:
+    """Outputs and initial unknowns, each with what it depends on."""
+    place = {v.name: i for i, v in enumerate(table.variables, 1)}
+    structure = SubElement(root, "ModelStructure")
+    outputs = SubElement(structure, "Outputs")
+    unknowns = SubElement(structure, "InitialUnknowns")
+    parameters = [v.name for v in table.of_causality("parameter")]
+    for variable in table.of_causality("output"):
+        inputs = fmu.inputs_of(variable.name)
+        add_unknown(outputs, place, variable.name, inputs)
+        known_at_start = [*inputs, *parameters] if inputs else []
+        add_unknown(unknowns, place, variable.name, known_at_start)
+
+
+def add_unknown(parent: Element, place: dict[str, int], name: str, known: Iterable[str]) -> None:
+    """One Unknown with its dependencies."""
+    indices = sorted(place[k] for k in known)
+    SubElement(
+        parent,
+        "Unknown",
+        {
+            "index": str(place[name]),
+            "dependencies": " ".join(map(str, indices)),
+            "dependenciesKind": " ".join(["dependent"] * len(indices)),
+        },
+    )

@@ -1,0 +1,238 @@
+"""Where compiled kernels are kept: a Numba cache keyed by the content of the package.
+
+Numba keys its own cache by the path of a source file. An FMU is unpacked to a new directory at
+every load, so it would be compiled anew each time. Here the key is ``SOURCE_DIGEST``: the same
+sources find their compiled kernels again wherever they lie, also after the directory that they
+were loaded from has gone. Importing ``sensor_models.kernels`` sets this up.
+
+Directory   environment variable ``SENSOR_FMUS_CACHE_DIR``, else ``sensor-fmus`` in the user's
+            cache directory. In it, one entry for each digest, processor and version of Numba
+            and NumPy.
+Trust       Cache files are pickles: whoever can write them runs code here. A directory that
+            somebody else owns or can write is refused. On Windows this is left to the access
+            rights that the directory inherits from the user's profile.
+Size        Old entries are removed, but for the last few and those used of late.
+
+Processes may compile at once. Numba writes each file aside and renames it, but one kernel has an
+index and a file for each signature, and two processes that save different signatures at the same
+moment can leave an index that names the other's file. What was loaded is therefore compared with
+what was asked for. A damaged file counts as a missing one, and a full disk as no cache.
+
+Where no directory can be had, or where Numba's private interface has changed, kernels compile
+and run all the same and Numba caches them in its own way.
+"""
+
+import contextlib
+import hashlib
+import logging
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numba
+import numpy as np
+from llvmlite import binding
+
+from sensor_models import SOURCE_DIGEST
+
+DIRECTORY_VARIABLE = "SENSOR_FMUS_CACHE_DIR"
+
+#: Only kernels of this package are cached here.
+KERNELS = __name__.rpartition(".")[0]
+
+ENTRY_PREFIX = "kernels-"
+
+#: Old entries that stay whatever their age: a few versions used in turn do not compile anew.
+KEPT_ENTRIES = 8
+#: Seconds after its last start in which an entry counts as in use: a long run may save to it.
+IN_USE = 7 * 24 * 3600.0
+
+_log = logging.getLogger(__name__)
+
+
+def entry_name() -> str:
+    """Name of the entry that holds the kernels of these sources, made by these tools."""
+    # Numba overwrites what another version of it has saved, and does not look at NumPy's. A
+    # home directory may serve machines that differ.
+    made_by = (numba.__version__, np.__version__, binding.get_host_cpu_name(), _cpu_features())
+    return ENTRY_PREFIX + hashlib.sha256(repr((SOURCE_DIGEST, *made_by)).encode()).hexdigest()[:32]
+
+
+def _cpu_features() -> str:
+    with contextlib.suppress(RuntimeError):  # not known of every platform
+        return str(binding.get_host_cpu_features().flatten())
+    return ""
+
+
+def cache_root(environment: Mapping[str, str], platform: str) -> Path:
+    """The directory of all entries; ``FileNotFoundError`` if nothing says where it is."""
+    chosen = environment.get(DIRECTORY_VARIABLE)
+    if chosen:
+        return Path(chosen).absolute()  # the working directory may change later
+    if platform == "win32":
+        return _windows_local_data(environment) / "sensor-fmus" / "Cache"
+    if platform == "darwin":
+        return _home(environment) / "Library" / "Caches" / "sensor-fmus"
+    named = Path(environment.get("XDG_CACHE_HOME", ""))
+    # The XDG specification has relative paths ignored.
+    user_cache = named if named.is_absolute() else _home(environment) / ".cache"
+    return user_cache / "sensor-fmus"
+
+
+def _windows_local_data(environment: Mapping[str, str]) -> Path:
+    if environment.get("LOCALAPPDATA"):
+        return Path(environment["LOCALAPPDATA"])
+    if environment.get("USERPROFILE"):
+        return Path(environment["USERPROFILE"]) / "AppData" / "Local"
+    raise FileNotFoundError("neither LOCALAPPDATA nor USERPROFILE is set")
+
+
+def _home(environment: Mapping[str, str]) -> Path:
+    """The user's home, by the user database where the environment does not name it."""
+    named = Path(environment.get("HOME", ""))
+    if named.is_absolute():
+        return named
+    if sys.platform != "win32":
+        import pwd
+
+        with contextlib.suppress(KeyError):
+            return Path(pwd.getpwuid(os.geteuid()).pw_dir)
+    raise FileNotFoundError("the user has no home directory")
+
+
+def make_private(directory: Path) -> None:
+    """Create a directory that only its owner can write; ``OSError`` if it is none or not ours."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if sys.platform != "win32":
+        status = directory.stat()
+        if status.st_uid != os.geteuid():
+            raise PermissionError(f"{directory} belongs to user {status.st_uid}")
+        if status.st_mode & 0o022:
+            raise PermissionError(
+                f"{directory} can be written by others (mode {status.st_mode & 0o777:o})"
+            )
+    # Rights can promise what a read-only or full file system does not keep.
+    tempfile.TemporaryFile(dir=directory).close()
+
+
+def prune(root: Path, current: Path, now: float) -> None:
+    """Remove the entries that are neither current, nor among the last few, nor in use."""
+    used = []
+    for entry in root.glob(f"{ENTRY_PREFIX}*"):
+        with contextlib.suppress(OSError):  # another process may be pruning, too
+            used.append((entry.stat().st_mtime, entry))
+    for last_use, entry in sorted(used, reverse=True)[KEPT_ENTRIES:]:
+        if entry != current and now - last_use > IN_USE:
+            shutil.rmtree(entry, ignore_errors=True)
+
+
+class ContentLocator:
+    """Tells Numba where a kernel is cached; has the methods of its ``_CacheLocator``."""
+
+    directory: ClassVar[Path]
+
+    def __init__(self, function: Callable[..., Any], file: str) -> None:
+        self._py_file = file  # Numba names it when a kernel cannot be cached
+        self._module = function.__module__
+        self._line = function.__code__.co_firstlineno
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], file: str) -> "ContentLocator | None":
+        """A locator for a kernel of this package, None for anything else."""
+        # By the module's name: a path may be gone, or be spelled in several ways.
+        return cls(function, file) if function.__module__.startswith(f"{KERNELS}.") else None
+
+    def ensure_cache_path(self) -> None:
+        """Called before saving: the entry may have been removed since it was chosen."""
+        make_private(self.directory)
+
+    def get_cache_path(self) -> str:
+        """The directory of the kernel's files."""
+        return str(self.directory)
+
+    def get_source_stamp(self) -> str:
+        """What must be equal for a cached kernel to be used."""
+        return SOURCE_DIGEST
+
+    def get_disambiguator(self) -> str:
+        """Tells apart kernels of one name; hashed, as Windows limits the length of paths."""
+        return f"{hashlib.sha256(self._module.encode()).hexdigest()[:8]}-{self._line}"
+
+
+def guard(cache_class: Any, directory: str) -> None:
+    """Keep what is wrong with the files of one directory from reaching the caller of a kernel."""
+    from numba.core.sigutils import normalize_signature
+
+    load, save = cache_class.load_overload, cache_class.save_overload
+
+    def load_overload(self: Any, signature: Any, target_context: Any) -> Any:
+        if self.cache_path != directory:
+            return load(self, signature, target_context)
+        try:
+            found = load(self, signature, target_context)
+        except Exception as damage:  # unpickling a damaged file may raise anything
+            _log.warning("The cached kernel %r cannot be read: %r", self, damage)
+            with contextlib.suppress(OSError):
+                self.flush()
+            return None
+        asked = tuple(normalize_signature(signature)[0])
+        return found if found is not None and tuple(found.signature.args) == asked else None
+
+    def save_overload(self: Any, signature: Any, compiled: Any) -> None:
+        try:
+            save(self, signature, compiled)
+        except OSError as failure:
+            if self.cache_path != directory:
+                raise
+            _log.warning("The compiled kernel %r is not kept: %s", self, failure)
+
+    cache_class.load_overload, cache_class.save_overload = load_overload, save_overload
+
+
+def install(directory: Path) -> bool:
+    """Make Numba ask ``ContentLocator`` first; False, and nothing done, if it would not."""
+    ContentLocator.directory = directory
+    locators: list[Any] = []
+    try:
+        from numba.core import caching
+
+        locators = caching.CacheImpl._locator_classes
+        locators.insert(0, ContentLocator)
+        # Any function of this package shows whether the interface is still what it was.
+        if caching.FunctionCache(make_private).cache_path == str(directory):
+            guard(caching.FunctionCache, str(directory))
+            return True
+    except Exception as change:  # a changed private interface may raise anything
+        _log.debug("Numba %s has another cache interface: %r", numba.__version__, change)
+    if ContentLocator in locators:
+        locators.remove(ContentLocator)
+    return False
+
+
+def set_up(environment: Mapping[str, str], platform: str) -> Path | None:
+    """Choose, create and install the cache directory; None if Numba's own cache must do."""
+    try:
+        root = cache_root(environment, platform)
+        directory = root / entry_name()
+        make_private(root)
+        make_private(directory)
+        os.utime(directory)
+        prune(root, directory, time.time())
+    except OSError as refusal:
+        _log.warning(
+            "Compiled kernels are not kept for the next start: %s. Environment variable %s "
+            "can name another directory.",
+            refusal,
+            DIRECTORY_VARIABLE,
+        )
+        return None
+    return directory if install(directory) else None
+
+
+#: The directory that holds the compiled kernels, None if Numba's own cache is used.
+DIRECTORY = set_up(os.environ, sys.platform)

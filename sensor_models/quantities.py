@@ -1,0 +1,162 @@
+"""Declared quantities: the fields of parameter, input and reading dataclasses.
+
+A quantity is declared once, where the model uses it, with its unit, its range and what it
+means::
+
+    @dataclass(frozen=True)
+    class OdometerParameters:
+        wheel_radius: float = real(0.3, "m", "Rolling radius of the wheel", minimum=1e-6)
+
+        def __post_init__(self) -> None:
+            check(self)
+
+The FMU's variables, their units and their ranges are made from the same declaration, under
+``name`` if it differs from the field's own (``noise_rms`` is ``noise.rms`` at the FMU).
+Ranges are closed. A vector is a tuple with one suffix a component (``bias`` -> ``bias.x``...).
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import Any, Literal
+
+Kind = Literal["real", "integer", "boolean", "string", "choice"]
+
+
+class ParameterError(ValueError):
+    """A value that a model cannot work with; the message names field, value and range."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Quantity:
+    """What is known of one declared field."""
+
+    kind: Kind
+    name: str
+    description: str
+    default: Any
+    unit: str = "1"
+    minimum: float = -math.inf
+    maximum: float = math.inf
+    components: tuple[str, ...] = ()
+    choices: type[IntEnum] | None = None
+
+    def parts(self, value: Any) -> Iterator[tuple[str, Any]]:
+        """The scalar parts of a value: (dotted name, value), one unless it is a vector."""
+        if not self.components:
+            yield self.name, value
+            return
+        if len(value) != len(self.components):
+            raise ParameterError(
+                f"{self.name} has {len(value)} components, needs {len(self.components)}"
+            )
+        for component, part in zip(self.components, value, strict=True):
+            yield f"{self.name}.{component}", part
+
+    def refusal(self, name: str, value: Any) -> str | None:
+        """Why a scalar value is not allowed, as a sentence; None if it is."""
+        if self.choices is not None:
+            if value in set(self.choices):
+                return None
+            return f"{name} = {value!r} is none of {describe_choices(self.choices)}"
+        if self.kind not in ("real", "integer"):
+            return None
+        unit = "" if self.unit == "1" else f" {self.unit}"
+        if self.kind == "real" and not math.isfinite(value):
+            return f"{name} = {value} is not a finite number, allowed is {self.range_text()}"
+        if not self.minimum <= value <= self.maximum:
+            return f"{name} = {value}{unit} is out of range, allowed is {self.range_text()}"
+        return None
+
+    def range_text(self) -> str:
+        """The allowed range, for messages: ``at least 0 m``, ``0 to 1``, ``any number``."""
+        unit = "" if self.unit == "1" else f" {self.unit}"
+        low, high = self.minimum > -math.inf, self.maximum < math.inf
+        if low and high:
+            return f"{self.minimum:g} to {self.maximum:g}{unit}"
+        if low:
+            return f"at least {self.minimum:g}{unit}"
+        if high:
+            return f"at most {self.maximum:g}{unit}"
+        return "any finite number"
+
+
+def describe_choices(choices: type[IntEnum]) -> str:
+    """``0 (none), 1 (off)``: the items of an enumeration, for messages."""
+    return ", ".join(f"{item.value} ({item.name})" for item in choices)
+
+
+def _declare(kind: Kind, default: Any, description: str, **known: Any) -> Any:
+    declared = {"kind": kind, "description": description, "default": default, **known}
+    return dataclasses.field(default=default, metadata={"declared": declared})
+
+
+def real(
+    default: float | tuple[float, ...],
+    unit: str,
+    description: str,
+    *,
+    minimum: float = -math.inf,
+    maximum: float = math.inf,
+    components: tuple[str, ...] = (),
+    name: str = "",
+) -> Any:
+    """Declare a real number, or a vector of them if ``components`` names its parts."""
+    return _declare(
+        "real",
+        default,
+        description,
+        unit=unit,
+        minimum=minimum,
+        maximum=maximum,
+        components=components,
+        name=name,
+    )
+
+
+def integer(
+    default: int,
+    description: str,
+    *,
+    minimum: int = -(2**31),
+    maximum: int = 2**31 - 1,
+    name: str = "",
+) -> Any:
+    """Declare a whole number."""
+    return _declare("integer", default, description, minimum=minimum, maximum=maximum, name=name)
+
+
+def boolean(default: bool, description: str, *, name: str = "") -> Any:
+    """Declare a switch."""
+    return _declare("boolean", default, description, name=name)
+
+
+def string(default: str, description: str, *, name: str = "") -> Any:
+    """Declare a text."""
+    return _declare("string", default, description, name=name)
+
+
+def choice(default: IntEnum, description: str, *, name: str = "") -> Any:
+    """Declare one item out of an enumeration; its items count from 0."""
+    return _declare("choice", default, description, choices=type(default), name=name)
+
+
+def quantities_of(declaring: Any) -> dict[str, Quantity]:
+    """The declared quantities of a dataclass or of an instance of one, by field name."""
+    found = {}
+    for field in dataclasses.fields(declaring):
+        if "declared" in field.metadata:
+            declared = dict(field.metadata["declared"])
+            declared["name"] = declared.get("name") or field.name
+            found[field.name] = Quantity(**declared)
+    return found
+
+
+def check(instance: Any) -> None:
+    """Refuse an instance with a value outside its declared range."""
+    for field, quantity in quantities_of(instance).items():
+        for name, value in quantity.parts(getattr(instance, field)):
+            refusal = quantity.refusal(name, value)
+            if refusal is not None:
+                raise ParameterError(refusal)

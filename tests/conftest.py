@@ -1,0 +1,18 @@
+"""What tests of all kinds share: the FMUs, built once a session."""
+
+from pathlib import Path
+
+import pytest
+
+import build_fmus
+
+NULL_FMU = Path(__file__).parent / "fmus" / "null_fmu.py"
+
+
+@pytest.fixture(scope="session")
+def fmu_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All FMUs of the project for this machine, and ``Null`` from the tests."""
+    directory = tmp_path_factory.mktemp("fmus")
+    modules = [*build_fmus.fmu_modules().values(), build_fmus.load_module(NULL_FMU)]
+    build_fmus.build(modules, directory, platforms=[build_fmus.binding.host_platform()])
+    return directory

@@ -1,0 +1,293 @@
+"""The cache of compiled kernels, as fresh processes see it."""
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sensor_models.kernels import cache
+
+ROOT = Path(__file__).resolve().parents[2]
+COPIED = ("__init__.py", "_digest.py", "kernels/__init__.py", "kernels/cache.py")
+
+KERNEL = """
+from numba import njit
+
+@njit(cache=True)
+def twice(x):
+    return 2 * x
+"""
+
+# Prints cache hits and misses of each signature, then the results.
+CALL = """
+from sensor_models.kernels.tiny import twice
+results = [twice(2), twice(2.5)]
+counts = [sum(c.values()) for c in (twice.stats.cache_hits, twice.stats.cache_misses)]
+print(*counts, *results)
+"""
+
+
+def copy_package(directory, kernel=KERNEL):
+    """A package of the same name with this cache and one kernel; the path to import it from."""
+    for name in COPIED:
+        target = directory / "sensor_models" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / "sensor_models" / name, target)
+    (directory / "sensor_models" / "kernels" / "tiny.py").write_text(kernel)
+    return directory
+
+
+def start(package, store, script):
+    """Run a script in a new interpreter that imports the package and has no other environment."""
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", script],
+        cwd=package,  # where an interpreter looks first
+        env={"PYTHONPATH": str(package), cache.DIRECTORY_VARIABLE: str(store)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(package, store, script=CALL):
+    process = start(package, store, script)
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    return output.strip(), errors
+
+
+@pytest.fixture
+def store(tmp_path):
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def package(tmp_path):
+    return copy_package(tmp_path / "first")
+
+
+@pytest.fixture
+def filled(package, store):
+    """A store that holds both signatures of the kernel."""
+    assert run(package, store)[0] == "0 2 4 5.0"
+    return store
+
+
+def test_the_same_package_in_another_directory_finds_its_kernels(filled, tmp_path):
+    assert run(copy_package(tmp_path / "second"), filled)[0] == "2 0 4 5.0"
+
+
+def test_a_package_of_other_content_does_not_find_them(filled, tmp_path):
+    other = copy_package(tmp_path / "second", KERNEL.replace("2 * x", "3 * x"))
+    assert run(other, filled)[0] == "0 2 6 7.5"
+
+
+def test_kernels_are_found_when_the_sources_are_gone(filled, tmp_path):
+    second = copy_package(tmp_path / "second")
+    script = f"""
+import shutil
+import sensor_models.kernels.tiny
+shutil.rmtree({str(second)!r})
+{CALL}"""
+    assert run(second, filled, script)[0] == "2 0 4 5.0"
+
+
+def test_processes_may_compile_at_once(package, store):
+    processes = [start(package, store, CALL) for _ in range(3)]
+    for process in processes:
+        output, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+        assert output.split()[2:] == ["4", "5.0"]
+        assert errors == ""
+    assert run(package, store)[0].split()[2:] == ["4", "5.0"]
+
+
+def test_a_file_of_another_signature_is_not_used(filled, package):
+    # What two processes leave that save different signatures at the same moment.
+    first, second = sorted(filled.glob("*/*.nbc"))
+    shutil.copy(first, second)
+    assert run(package, filled)[0] == "1 1 4 5.0"
+    assert run(package, filled)[0] == "2 0 4 5.0"
+
+
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+def test_damaged_files_are_compiled_anew(filled, package, suffix):
+    for file in filled.glob(f"*/*.{suffix}"):
+        file.write_bytes(file.read_bytes()[:20])
+    output, errors = run(package, filled)
+    assert output == "0 2 4 5.0"
+    assert "cannot be read" in errors
+    assert run(package, filled) == ("2 0 4 5.0", "")
+
+
+def test_an_entry_that_was_removed_meanwhile_is_made_again(package, store):
+    script = f"""
+import shutil
+from sensor_models.kernels import cache
+import sensor_models.kernels.tiny
+shutil.rmtree({str(store)!r})
+{CALL}"""
+    assert run(package, store, script)[0] == "0 2 4 5.0"
+    assert run(package, store)[0] == "2 0 4 5.0"
+
+
+def test_a_full_disk_keeps_no_kernel_from_running(package, store):
+    script = f"""
+import errno, tempfile
+import sensor_models.kernels.tiny
+def full(**_): raise OSError(errno.ENOSPC, "No space left on device")
+tempfile.TemporaryFile = full
+{CALL}"""
+    output, errors = run(package, store, script)
+    assert output == "0 2 4 5.0"
+    assert "No space left on device" in errors
+
+
+def test_a_directory_that_others_can_write_is_refused(package, store):
+    store.mkdir()
+    store.chmod(0o770)
+    output, errors = run(package, store)
+    assert output == "0 2 4 5.0"
+    assert re.search(r"not kept .* can be written by others \(mode 770\)", errors)
+    assert list(store.iterdir()) == []
+
+
+def test_an_entry_that_others_can_write_is_refused(filled, package):
+    (entry,) = filled.iterdir()
+    entry.chmod(0o702)
+    output, errors = run(package, filled)
+    assert output == "0 2 4 5.0"
+    assert "can be written by others (mode 702)" in errors
+
+
+def test_a_directory_of_somebody_else_is_refused(tmp_path, monkeypatch):
+    owner = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    with pytest.raises(PermissionError, match=f"belongs to user {owner}"):
+        cache.make_private(tmp_path)
+
+
+def test_directories_are_made_for_their_owner_only(filled):
+    for directory in (filled, *filled.iterdir()):
+        assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+
+
+def test_what_is_no_directory_is_refused(package, store):
+    store.write_text("")
+    output, errors = run(package, store)
+    assert output == "0 2 4 5.0"
+    assert "not kept" in errors
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "caching.CacheImpl._locator_classes = tuple(caching.CacheImpl._locator_classes)",
+        "del caching.FunctionCache",
+        "caching.FunctionCache.__init__ = lambda self, function, something_new: None",
+    ],
+)
+def test_a_numba_with_another_interface_is_left_alone(package, store, change):
+    script = f"""
+from numba.core import caching
+from numba.core.caching import FunctionCache
+known = list(caching.CacheImpl._locator_classes)
+original = FunctionCache.__init__
+{change}
+from sensor_models.kernels import cache
+caching.FunctionCache, FunctionCache.__init__ = FunctionCache, original
+assert cache.DIRECTORY is None
+assert list(caching.CacheImpl._locator_classes) == known
+{CALL}"""
+    assert run(package, store, script)[0] == "0 2 4 5.0"
+    assert [file for file in store.rglob("*") if file.is_file()] == []
+
+
+def test_kernels_of_other_packages_are_cached_by_numba_itself(package, store, tmp_path):
+    (package / "elsewhere.py").write_text(KERNEL)
+    run(package, store, "from elsewhere import twice; import sensor_models.kernels; twice(1)")
+    run(package, store, "import sensor_models.kernels; from elsewhere import twice; twice(1)")
+    assert list(store.rglob("*.nb?")) == []
+    assert len(list((package / "__pycache__").glob("elsewhere.twice*.nbc"))) == 1
+
+
+def test_pruning_keeps_the_last_few_those_in_use_and_all_that_is_not_ours(tmp_path):
+    now = 1e9
+    day = 24 * 3600.0
+
+    def entry(name, age):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "kernel.nbc").write_text("")
+        os.utime(tmp_path / name, (now - age, now - age))
+        return tmp_path / name
+
+    current = entry("kernels-current", 1000 * day)
+    foreign = entry("something else", 1000 * day)
+    old = [entry(f"kernels-{n}", (100 + n) * day) for n in range(cache.KEPT_ENTRIES + 3)]
+    cache.prune(tmp_path, current, now)
+    assert {*tmp_path.iterdir()} == {current, foreign, *old[: cache.KEPT_ENTRIES]}
+
+    in_use = [entry(f"kernels-used-{n}", n * day) for n in range(7)]
+    cache.prune(tmp_path, current, now)
+    assert {*tmp_path.iterdir()} == {current, foreign, *in_use, old[0]}
+
+
+def test_a_start_counts_as_use(filled, package):
+    (entry,) = filled.iterdir()
+    os.utime(entry, (0.0, 0.0))
+    run(package, filled)
+    assert entry.stat().st_mtime > 0.0
+
+
+def test_old_entries_are_removed_at_start(package, store):
+    old = [store / f"kernels-{n:02}" for n in range(20)]
+    for age, entry in enumerate(old):
+        entry.mkdir(parents=True)
+        os.utime(entry, (1e6 - age, 1e6 - age))
+    store.chmod(0o700)
+    run(package, store)
+    # the one that is used now is among the last few
+    assert sorted(store.glob("kernels-[0-9][0-9]")) == old[: cache.KEPT_ENTRIES - 1]
+
+
+@pytest.mark.parametrize(
+    ("platform", "environment", "expected"),
+    [
+        ("linux", {"HOME": "/home/me"}, "/home/me/.cache/sensor-fmus"),
+        ("linux", {"HOME": "/home/me", "XDG_CACHE_HOME": "/var/me"}, "/var/me/sensor-fmus"),
+        ("linux", {"HOME": "/home/me", "XDG_CACHE_HOME": "me"}, "/home/me/.cache/sensor-fmus"),
+        ("darwin", {"HOME": "/Users/me"}, "/Users/me/Library/Caches/sensor-fmus"),
+        ("win32", {"LOCALAPPDATA": "/me/Local"}, "/me/Local/sensor-fmus/Cache"),
+        ("win32", {"USERPROFILE": "/me"}, "/me/AppData/Local/sensor-fmus/Cache"),
+        ("linux", {"HOME": "/home/me", cache.DIRECTORY_VARIABLE: "/chosen"}, "/chosen"),
+        ("win32", {cache.DIRECTORY_VARIABLE: "/chosen"}, "/chosen"),
+    ],
+)
+def test_the_directory_follows_the_conventions_of_the_platform(platform, environment, expected):
+    assert cache.cache_root(environment, platform) == Path(expected)
+
+
+@pytest.mark.parametrize("environment", [{}, {"HOME": ""}, {"HOME": "relative"}])
+def test_without_a_home_in_the_environment_the_user_database_is_asked(environment):
+    import pwd
+
+    home = Path(pwd.getpwuid(os.geteuid()).pw_dir)
+    assert cache.cache_root(environment, "linux") == home / ".cache" / "sensor-fmus"
+
+
+def test_a_user_without_home_has_no_cache(monkeypatch, caplog):
+    monkeypatch.setattr(os, "geteuid", lambda: 2**31 - 7)
+    assert cache.set_up({}, "linux") is None
+    assert cache.set_up({}, "win32") is None
+    assert "the user has no home directory" in caplog.text
+    assert cache.DIRECTORY_VARIABLE in caplog.text
+
+
+def test_a_relative_choice_stays_where_it_was_made(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cache.cache_root({cache.DIRECTORY_VARIABLE: "here"}, "linux") == tmp_path / "here"

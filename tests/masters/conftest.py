@@ -1,0 +1,47 @@
+"""What the tests in masters share: the C master, built once, and the reference FMU."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.bench.reference_fmu import build_reference_fmu
+from tests.masters.c_instance import Instance
+from tests.masters.c_master import CMaster, Library, build_master
+from tests.masters.fmu_files import FmuFiles
+
+
+@pytest.fixture(scope="session")
+def master_executable(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_master(tmp_path_factory.mktemp("c_master"))
+
+
+@pytest.fixture
+def master(master_executable: Path) -> Iterator[CMaster]:
+    """A master with an empty environment, which must end well."""
+    with CMaster(master_executable) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def reference_fmu(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_reference_fmu(tmp_path_factory.mktemp("reference"))
+
+
+@pytest.fixture(scope="session")
+def reference_files(reference_fmu: Path) -> FmuFiles:
+    return FmuFiles.unpack(reference_fmu, reference_fmu.with_suffix(""))
+
+
+@pytest.fixture
+def library(master: CMaster, reference_files: FmuFiles) -> Library:
+    """The reference FMU's library; modules that test other FMUs have their own."""
+    return master.load(reference_files)
+
+
+@pytest.fixture
+def instance(library: Library) -> Instance:
+    """An initialised instance of the library."""
+    created = library.instantiate("sensor 1")
+    created.initialize()
+    return created
