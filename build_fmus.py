@@ -63,9 +63,9 @@ def fmu_class(module: ModuleType) -> type[SensorFmu]:
     classes = [
         value
         for value in vars(module).values()
-        if isinstance(value, type)
+        if getattr(value, "__module__", None) == module.__name__
+        and isinstance(value, type)
         and issubclass(value, SensorFmu)
-        and value.__module__ == module.__name__
     ]
     if len(classes) != 1:
         raise BuildError(f"{module.__name__} defines {len(classes)} FMU classes, needs one")

@@ -57,7 +57,11 @@ class SamplingParameters:
     """When a sensor samples, and the seed of its noise."""
 
     sample_rate: float = real(
-        0.0, "Hz", "Sampling rate; 0 takes one sample per communication step", minimum=0.0
+        0.0,
+        "Hz",
+        "Sampling rate; 0 takes one sample per communication step",
+        minimum=0.0,
+        maximum=1e6,  # a slip of the pen must not fill the memory in one step
     )
     inputs_at_step_end: bool = boolean(
         False,

@@ -17,7 +17,6 @@ PYTHON_FUNCTIONS(DEFINE_FUNCTION)
 #undef DEFINE_FUNCTION
 
 #define FILE_INPUT 257 /* Py_file_input: compile a whole module */
-#define UNLOCKED 1     /* PyGILState_UNLOCKED */
 
 /* Set in `sys` by the binding that started Python, read by the bindings of other FMUs. */
 #define EMBEDDED_MARK "_sensor_fmus_embedded"
@@ -128,18 +127,20 @@ static int was_embedded(void) { return PySys_GetObject(EMBEDDED_MARK) != NULL; }
 #ifdef _WIN32
 /* Nothing is released at a thread's end: that code would run under the system's loader lock and
    could wait for Python's lock for ever. */
-static void watch_thread_end(void) {}
+static void watch_thread_end(void *state) { (void)state; }
 static void prepare_thread_end(void) {}
 #else
 static pthread_key_t thread_end;
 
-static void release_thread_state(void *unused) {
-    (void)unused;
-    PyEval_RestoreThread(PyGILState_GetThisThreadState());
-    PyGILState_Release(UNLOCKED); /* the count drops to zero: Python deletes the state */
+/* PyGILState_Release would do this, but by now the C library may have cleared the thread-local
+   variable in which Python keeps the state. */
+static void release_thread_state(void *state) {
+    PyEval_RestoreThread(state);
+    PyThreadState_Clear(state);
+    PyThreadState_DeleteCurrent();
 }
 
-static void watch_thread_end(void) { pthread_setspecific(thread_end, &thread_end); }
+static void watch_thread_end(void *state) { pthread_setspecific(thread_end, state); }
 
 static void prepare_thread_end(void) {
     pthread_key_create(&thread_end, release_thread_state);
@@ -184,8 +185,7 @@ static void keep_thread_state(void) {
     known = 1;
     if (PyGILState_GetThisThreadState()) return;
     PyGILState_Ensure();
-    PyEval_SaveThread();
-    watch_thread_end();
+    watch_thread_end(PyEval_SaveThread());
 }
 
 int python_lock(void) {

@@ -1,8 +1,8 @@
 /* The part of Python's C interface that the binding uses, looked up at run time.
 
    The binding links to no Python: it must open in hosts that have none, and with whichever
-   version is found. All functions here belong to Python's stable interface and keep their
-   meaning from 3.10 on. Objects are opaque. */
+   version is found. All functions here are part of Python's interface from 3.10 on, and all but
+   PyThreadState_DeleteCurrent of its stable one. Objects are opaque. */
 #ifndef SENSOR_FMUS_PYTHON_API_H
 #define SENSOR_FMUS_PYTHON_API_H
 
@@ -24,6 +24,8 @@ typedef ptrdiff_t Py_ssize_t;
     F(int, PyGILState_Ensure, (void))                                                        \
     F(void, PyGILState_Release, (int))                                                       \
     F(void *, PyGILState_GetThisThreadState, (void))                                         \
+    F(void, PyThreadState_Clear, (void *))                                                   \
+    F(void, PyThreadState_DeleteCurrent, (void))                                             \
     F(PyObject *, PySys_GetObject, (const char *))                                           \
     F(int, PySys_SetObject, (const char *, PyObject *))                                      \
     F(PyObject *, PyDict_New, (void))                                                        \

@@ -10,10 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fmus.sensor_fmu import SensorFmu, Vector
+from fmus.sensor_fmu import BodySensorFmu, Vector
 from sensor_models.faults import Fault
-from sensor_models.frames import BodyState
-from sensor_models.kernels.motion import interpolate_body
 from sensor_models.quantities import real
 
 OUTPUTS = 19  # with sample.time, 20 Reals
@@ -41,15 +39,13 @@ class NullModel:
         """There is nothing to reset."""
 
 
-class NullFmu(SensorFmu):
+class NullFmu(BodySensorFmu):
     """A sensor that hands its inputs on."""
 
     model_name = "Null"
     description_text = "Copies its inputs"
     PARAMETERS: ClassVar = {}
-    TRUTH = BodyState
     READING = NullReading
-    interpolate = staticmethod(interpolate_body)
 
     def create_model(self, parameters: Mapping[str, Any], seed: int) -> NullModel:
         """A model without parameters and noise."""

@@ -1,0 +1,437 @@
+"""What each FMU says of itself: model description, and what is in its file."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from fmpy import read_model_description
+from fmpy.model_description import ModelDescription
+from fmpy.validation import validate_fmu
+
+import build_fmus
+from tests.conftest import NULL_FMU
+from tests.fmus.host import Instance, open_fmu
+
+MODELS = [*build_fmus.fmu_modules(), "Null"]
+
+BODY_INPUTS = {
+    **{f"body.position.{axis}": ("Real", "m") for axis in "xyz"},
+    **{f"body.orientation.{part}": ("Real", "1") for part in "wxyz"},
+    **{f"body.velocity.{axis}": ("Real", "m/s") for axis in "xyz"},
+    **{f"body.angular_velocity.{axis}": ("Real", "rad/s") for axis in "xyz"},
+}
+
+#: Names, types and units that masters rely on, by causality: of every sensor, ...
+COMMON: dict[str, dict[str, tuple[str, str | None]]] = {
+    "input": {},
+    "parameter": {
+        "seed": ("Integer", None),
+        "sample_rate": ("Real", "Hz"),
+        "inputs_at_step_end": ("Boolean", None),
+        "preset": ("String", None),
+        "record": ("Boolean", None),
+        "output_directory": ("String", None),
+        "output_format": ("Enumeration", None),
+    },
+    "output": {"sample.count": ("Integer", None), "sample.time": ("Real", "s")},
+}
+FAULT = {
+    "fault.mode": ("Enumeration", None),
+    "fault.value": ("Real", "1"),
+    "fault.wave": ("Enumeration", None),
+    "fault.amplitude": ("Real", "1"),
+    "fault.period": ("Real", "s"),
+    "fault.offset": ("Real", "1"),
+}
+#: ... and of each one.
+FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
+    "Encoder": {
+        "input": {
+            "joint.position": ("Real", "rad"),
+            "joint.velocity": ("Real", "rad/s"),
+            **FAULT,
+        },
+        "parameter": {
+            "mode": ("Enumeration", None),
+            "lower": ("Real", "rad"),
+            "upper": ("Real", "rad"),
+            "resolution": ("Real", "rad"),
+            "noise.rms": ("Real", "rad"),
+            "speed_timeout": ("Real", "s"),
+        },
+        "output": {
+            "position": ("Real", "rad"),
+            "speed": ("Real", "rad/s"),
+            "speed_valid": ("Boolean", None),
+            "edge_count": ("Integer", None),
+            "channel_a": ("Boolean", None),
+            "channel_b": ("Boolean", None),
+        },
+    },
+    "Odometer": {
+        "input": {"joint.position": ("Real", "rad"), **FAULT},
+        "parameter": {
+            "wheel_radius": ("Real", "m"),
+            "resolution": ("Real", "rad"),
+            "noise.rms": ("Real", "m"),
+            "order": ("Enumeration", None),
+            "accumulate": ("Enumeration", None),
+        },
+        "output": {"distance": ("Real", "m")},
+    },
+    "Null": {"input": BODY_INPUTS, "parameter": {}, "output": {}},
+}
+
+#: Items of the choices that masters rely on, in the order of their numbers.
+ITEMS = {
+    "fault.mode": ["none", "off", "on", "present", "set", "max", "min"],
+    "fault.wave": ["none", "square", "triangle", "ramp"],
+    "mode": ["incremental", "absolute"],
+    "accumulate": ["signed", "absolute"],
+    "output_format": ["parquet", "csv"],
+}
+
+#: Ranges, as far as they are narrower than their type: lowest and highest value.
+RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
+    "Encoder": {
+        "fault.period": (0.0, None),
+        "fault.speed.period": (0.0, None),
+        "resolution": (0.0, None),
+        "noise.rms": (0.0, None),
+        "speed_timeout": (1e-9, None),
+        "sample_rate": (0.0, 1e6),
+    },
+    "Odometer": {
+        "fault.period": (0.0, None),
+        "wheel_radius": (1e-6, None),
+        "resolution": (0.0, None),
+        "noise.rms": (0.0, None),
+        "sample_rate": (0.0, 1e6),
+    },
+    "Null": {"sample_rate": (0.0, 1e6)},
+}
+
+
+@pytest.fixture(params=MODELS)
+def fmu(request: pytest.FixtureRequest, fmu_directory: Path) -> Path:
+    """Each FMU in turn."""
+    return fmu_directory / f"{request.param}.fmu"
+
+
+@pytest.fixture
+def description(fmu: Path) -> ModelDescription:
+    return read_model_description(str(fmu))
+
+
+def test_every_fmu_is_valid(fmu: Path) -> None:
+    assert validate_fmu(str(fmu)) == []
+
+
+def test_the_validator_on_the_command_line_has_nothing_to_say(fmu: Path) -> None:
+    command = [sys.executable, "-m", "fmpy", "validate", str(fmu)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.strip() in ("", "No problems found.")
+
+
+def test_every_variable_is_described_and_named_without_brackets(
+    description: ModelDescription,
+) -> None:
+    for variable in description.modelVariables:
+        assert variable.description, variable.name
+        assert re.fullmatch(r"[a-z]\w*(\.[a-z]\w*)*", variable.name, re.ASCII), variable.name
+    assert description.variableNamingConvention == "structured"
+
+
+def test_every_real_has_a_defined_unit_in_si_and_angles_show_degrees(
+    description: ModelDescription,
+) -> None:
+    units = {unit.name: unit for unit in description.unitDefinitions}
+    reals = [v for v in description.modelVariables if v.type == "Real"]
+    assert {v.unit for v in reals} == units.keys()
+    for unit in units.values():
+        assert (unit.baseUnit.factor, unit.baseUnit.offset) == (1.0, 0.0), "an SI unit"
+        if unit.name.startswith("rad"):
+            (degrees,) = unit.displayUnits
+            assert degrees.name == unit.name.replace("rad", "deg")
+            # a right angle is shown as 90, to the digits that the factor has
+            assert float(degrees.factor) * 1.5707963267948966 == pytest.approx(90.0, rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("unit", "exponents"),
+    [
+        ("1", {}),
+        ("m", {"m": 1}),
+        ("s", {"s": 1}),
+        ("Hz", {"s": -1}),
+        ("rad", {"rad": 1}),
+        ("rad/s", {"rad": 1, "s": -1}),
+        ("m/s", {"m": 1, "s": -1}),
+    ],
+)
+def test_units_are_made_of_their_base_units(
+    fmu_directory: Path, unit: str, exponents: dict[str, int]
+) -> None:
+    found = []
+    for model in MODELS:
+        described = read_model_description(str(fmu_directory / f"{model}.fmu"))
+        found += [u.baseUnit for u in described.unitDefinitions if u.name == unit]
+    assert found
+    for base in found:
+        names = ("kg", "m", "s", "A", "K", "mol", "cd", "rad")
+        assert {n: int(getattr(base, n)) for n in names if int(getattr(base, n))} == exponents
+
+
+def test_choices_are_enumerations_counted_from_0(description: ModelDescription) -> None:
+    choices = [v for v in description.modelVariables if v.type == "Enumeration"]
+    assert choices
+    for variable in choices:
+        items = variable.declaredType.items
+        assert [int(item.value) for item in items] == list(range(len(items)))
+        names = [item.name for item in items]
+        assert names == ITEMS.get(variable.name, names), variable.name
+        assert all(re.fullmatch("[a-z][a-z0-9_]*", name) for name in names)
+
+
+def test_ranges_are_published(fmu: Path, description: ModelDescription) -> None:
+    published = {
+        v.name: (
+            None if v.min is None else float(v.min),
+            None if v.max is None else float(v.max),
+        )
+        for v in description.modelVariables
+        if (v.min, v.max) != (None, None)
+    }
+    assert published == RANGES[fmu.stem]
+
+
+def test_the_names_and_units_that_masters_rely_on_are_there(
+    fmu: Path, description: ModelDescription
+) -> None:
+    variables = {v.name: v for v in description.modelVariables}
+    for causality in ("input", "parameter", "output"):
+        for name, expected in {**COMMON[causality], **FIXED[fmu.stem][causality]}.items():
+            variable = variables[name]
+            assert (variable.causality, variable.type, variable.unit) == (causality, *expected)
+
+
+def test_inputs_start_at_0_but_for_the_orientation_and_the_period(
+    description: ModelDescription,
+) -> None:
+    ones = ("body.orientation.w", "fault.period", "fault.speed.period")
+    for variable in description.modelVariables:
+        if variable.causality == "input":
+            assert float(variable.start) == float(variable.name in ones), variable.name
+
+
+def test_parameters_are_fixed_and_real_inputs_continuous(description: ModelDescription) -> None:
+    variabilities = {
+        (v.causality, v.type == "Real", v.variability) for v in description.modelVariables
+    }
+    allowed = {
+        ("parameter", True, "fixed"),
+        ("parameter", False, "fixed"),
+        ("input", True, "continuous"),
+        ("input", False, "discrete"),
+        ("output", True, "discrete"),
+        ("output", False, "discrete"),
+    }
+    assert variabilities <= allowed
+
+
+def test_outputs_and_initial_unknowns_are_listed_with_dependencies(
+    description: ModelDescription,
+) -> None:
+    outputs = [v.name for v in description.modelVariables if v.causality == "output"]
+    for unknowns in (description.outputs, description.initialUnknowns):
+        assert [unknown.variable.name for unknown in unknowns] == outputs
+        for unknown in unknowns:
+            assert unknown.dependencies is not None
+            kinds = unknown.dependenciesKind
+            assert kinds == ["dependent"] * len(unknown.dependencies)
+    for unknown in description.outputs:
+        assert {v.causality for v in unknown.dependencies} <= {"input"}
+    for unknown in description.initialUnknowns:
+        assert {v.causality for v in unknown.dependencies} <= {"input", "parameter"}
+
+
+def outputs_with(instance: Instance, changed: str) -> dict[str, Any]:
+    """The outputs at the end of a short run in which one input differs, none for no name."""
+    instance.reset()
+    instance.initialize()
+    for k in range(4):
+        values = {n: 0.1 * (k + 1) for n in instance.names("input") if n.startswith("joint.")}
+        if changed in values:
+            values[changed] += 0.7
+        elif changed:
+            variable = instance.variables[changed]
+            values[changed] = 1 if variable.type == "Enumeration" else 0.25
+        instance.set(values)
+        instance.step(0.01 * k, 0.01)
+    return instance.outputs()
+
+
+def test_no_output_depends_on_an_input_that_it_does_not_name(
+    fmu: Path, description: ModelDescription
+) -> None:
+    known = {
+        unknown.variable.name: {v.name for v in unknown.dependencies}
+        for unknown in description.outputs
+    }
+    changing: set[str] = set()
+    with open_fmu(fmu) as instance:
+        plain = outputs_with(instance, "")
+        for name in instance.names("input"):
+            changed = outputs_with(instance, name)
+            differing = {output for output in plain if changed[output] != plain[output]}
+            assert all(name in known[output] for output in differing), name
+            changing |= differing
+    assert changing, "inputs must change something"
+
+
+def test_the_capabilities_are_those_that_the_fmus_have(fmu: Path) -> None:
+    with zipfile.ZipFile(fmu) as archive:
+        root = ElementTree.fromstring(archive.read("modelDescription.xml"))
+    (kind,) = root.findall("CoSimulation")
+    assert root.find("ModelExchange") is None
+    assert kind.attrib == {
+        "modelIdentifier": fmu.stem,
+        "needsExecutionTool": "true",
+        "canHandleVariableCommunicationStepSize": "true",
+        "canInterpolateInputs": "false",
+        "canRunAsynchronuously": "false",
+        "canBeInstantiatedOnlyOncePerProcess": "false",
+        "canNotUseMemoryManagementFunctions": "true",
+        "canGetAndSetFMUstate": "true",
+        "canSerializeFMUstate": "true",
+        "providesDirectionalDerivative": "false",
+    }
+
+
+@pytest.fixture(scope="module")
+def modules() -> list[ModuleType]:
+    return [*build_fmus.fmu_modules().values(), build_fmus.load_module(NULL_FMU)]
+
+
+#: Builds everything in a process of its own: arguments are the output directory and ``Null``.
+BUILD = """
+import sys
+from pathlib import Path
+import build_fmus
+modules = [*build_fmus.fmu_modules().values(), build_fmus.load_module(Path(sys.argv[2]))]
+host = build_fmus.binding.host_platform()
+build_fmus.build(modules, Path(sys.argv[1]), platforms=[host])
+"""
+
+
+def test_two_builds_of_one_instant_are_equal_byte_by_byte(
+    modules: list[ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    monkeypatch.setenv("PYTHONHASHSEED", "12345")  # for the other process: no order of sets
+    monkeypatch.setenv("PYTHONPATH", str(build_fmus.ROOT))
+    here, there = tmp_path / "here", tmp_path / "there"
+    build_fmus.build(modules, here, platforms=[build_fmus.binding.host_platform()])
+    command = [sys.executable, "-c", BUILD, str(there), str(NULL_FMU)]
+    subprocess.run(command, check=True)
+    for model in MODELS:
+        file = f"{model}.fmu"
+        assert (here / file).read_bytes() == (there / file).read_bytes()
+    assert len(list(here.iterdir())) == len(list(there.iterdir())) == len(MODELS)
+
+
+def test_the_guid_stays_when_nothing_but_the_time_changes(
+    fmu: Path,
+    description: ModelDescription,
+    modules: list[ModuleType],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")
+    (module,) = [m for m in modules if build_fmus.fmu_class(m).model_name == fmu.stem]
+    (later,) = build_fmus.build(
+        [module], tmp_path, platforms=[build_fmus.binding.host_platform()]
+    )
+    again = read_model_description(str(later))
+    assert again.generationDateAndTime == "2001-09-09T01:46:40Z"
+    assert again.generationDateAndTime != description.generationDateAndTime
+    assert again.guid == description.guid
+    assert re.fullmatch(r"\{[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\}", again.guid)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("OUTPUTS = 19", "OUTPUTS = 18"),
+        ('"1",', '"m",'),
+        ('f"copy_{n}"', 'f"copied_{n}"'),
+        ("PARAMETERS: ClassVar = {}", 'PARAMETERS: ClassVar = {"own": NullReading}'),
+    ],
+    ids=["number", "unit", "name", "parameters"],
+)
+def test_the_guid_changes_when_a_variable_changes(
+    fmu_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str
+) -> None:
+    source = NULL_FMU.read_text()
+    assert source.count(old) == 1
+    changed = tmp_path / "changed_null_fmu.py"
+    changed.write_text(source.replace(old, new))
+    module = build_fmus.load_module(changed)
+    monkeypatch.delitem(sys.modules, changed.stem)
+    root = ElementTree.fromstring(build_fmus.description(build_fmus.fmu_class(module)))
+    guid = read_model_description(str(fmu_directory / "Null.fmu")).guid
+    assert root.attrib["guid"] != guid
+
+
+def members(fmu: Path) -> Iterator[tuple[str, bytes]]:
+    with zipfile.ZipFile(fmu) as archive:
+        for name in archive.namelist():
+            yield name, archive.read(name)
+
+
+def test_the_file_holds_nothing_of_this_machine_but_the_place_of_its_python(fmu: Path) -> None:
+    telling = {
+        str(build_fmus.ROOT),
+        str(Path.home()),
+        os.path.realpath(tempfile.gettempdir()),
+        sys.prefix,
+        sys.base_prefix,
+        socket.gethostname(),
+    }
+    # whole words: a short name of a host may be a part of any word
+    words = [re.compile(rb"(?<!\w)" + re.escape(os.fsencode(w)) + rb"(?!\w)") for w in telling]
+    contents = dict(members(fmu))
+    place = contents.pop("resources/python.txt").decode()
+    assert f"executable={sys.executable}" in place.splitlines()
+    found = {name for name, content in contents.items() for w in words if w.search(content)}
+    assert found == set()
+
+
+def test_the_file_holds_what_it_needs_and_nothing_else(fmu: Path) -> None:
+    names = [name for name, _ in members(fmu)]
+    assert len(names) == len(set(names))
+    folders = {name.rpartition("/")[0] for name in names}
+    host = build_fmus.binding.host_platform()
+    assert folders == {
+        "",
+        f"binaries/{host}",
+        "documentation/licenses",
+        "resources",
+        "resources/fmus",
+        "resources/pythonfmu",
+        "resources/sensor_models",
+        "resources/sensor_models/kernels",
+        "resources/sensor_models/presets",
+    }
+    assert not [name for name in names if name.endswith((".pyc", ".o", ".part"))]
