@@ -1,12 +1,11 @@
 """FMU ``Encoder``: a rotary or linear encoder on a joint."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
-from fmus.sensor_fmu import SensorFmu, Signal, Vector
+from fmus.sensor_fmu import Group, Groups, SensorFmu, Vector
 from sensor_models.encoder import Encoder, EncoderParameters, EncoderReading, warnings_of
-from sensor_models.faults import Fault
+from sensor_models.faults import Fault, check_fault
 from sensor_models.kernels.motion import interpolate_joint
 from sensor_models.quantities import real
 
@@ -28,12 +27,9 @@ class EncoderFmu(SensorFmu):
 
     model_name = "Encoder"
     description_text = "Rotary or linear encoder, incremental or absolute"
-    PARAMETERS: ClassVar = {"": EncoderParameters}
-    TRUTH = JointState
-    FAULTS: ClassVar = {
-        "fault": Signal("position", has_limits=True),
-        "fault.speed": Signal("speed"),
-    }
+    PARAMETERS = (Group(EncoderParameters),)
+    TRUTH = (Group(JointState),)
+    HELD = (Group(Fault, "fault"), Group(Fault, "fault.speed"))
     READING = EncoderReading
     interpolate = staticmethod(interpolate_joint)
 
@@ -43,14 +39,21 @@ class EncoderFmu(SensorFmu):
         inputs = super().inputs_of(output)
         return [i for i in inputs if output == "speed" or not i.startswith("fault.speed.")]
 
-    def create_model(self, parameters: Mapping[str, Any], seed: int) -> Encoder:
+    def check_held(self, held: Groups, parameters: Groups) -> None:
+        """The position ends at the limits of the encoder, the speed nowhere."""
+        check_fault(held.of(Fault, "fault"), "position", has_limits=True)
+        check_fault(held.of(Fault, "fault.speed"), "speed", has_limits=False)
+
+    def create_model(self, parameters: Groups, seed: int) -> Encoder:
         """The encoder with its noise stream."""
-        for warning in warnings_of(parameters[""]):
+        own = parameters.of(EncoderParameters)
+        for warning in warnings_of(own):
             self.warn(warning)
-        return Encoder(parameters[""], self.random_stream(seed, "noise"))
+        return Encoder(own, self.random_stream(seed, "noise"))
 
     def measure(
-        self, model: Encoder, index: int, time: float, truth: Vector, faults: Mapping[str, Fault]
+        self, model: Encoder, index: int, time: float, truth: Vector, held: Groups
     ) -> EncoderReading:
         """One sample of the joint's position."""
-        return model.sample(index, time, truth[0], faults["fault"], faults["fault.speed"])
+        faults = held.of(Fault, "fault"), held.of(Fault, "fault.speed")
+        return model.sample(index, time, truth[0], *faults)

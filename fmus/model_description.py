@@ -119,7 +119,8 @@ def add_units(root: Element, table: VariableTable) -> None:
     definitions = SubElement(root, "UnitDefinitions")
     for unit in sorted({v.quantity.unit for v in table.of_type("Real")}):
         element = SubElement(definitions, "Unit", {"name": unit})
-        SubElement(element, "BaseUnit", {base: str(n) for base, n in UNITS[unit].items()})
+        if "sqrt" not in unit:  # FMI's exponents are whole numbers
+            SubElement(element, "BaseUnit", {base: str(n) for base, n in UNITS[unit].items()})
         if unit in DISPLAY_UNITS:
             display = {"name": DISPLAY_UNITS[unit], "factor": number(DEGREES)}
             SubElement(element, "DisplayUnit", display)

@@ -1,11 +1,9 @@
 """FMU ``Odometer``: the distance that a wheel has rolled."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
-from fmus.sensor_fmu import SensorFmu, Signal, Vector
-from sensor_models.faults import Fault
+from fmus.sensor_fmu import Group, Groups, SensorFmu, Vector
+from sensor_models.faults import Fault, check_fault
 from sensor_models.kernels.motion import interpolate_linear
 from sensor_models.odometer import Odometer, OdometerParameters, OdometerReading
 from sensor_models.quantities import real
@@ -23,18 +21,22 @@ class OdometerFmu(SensorFmu):
 
     model_name = "Odometer"
     description_text = "Wheel odometer"
-    PARAMETERS: ClassVar = {"": OdometerParameters}
-    TRUTH = WheelAngle
-    FAULTS: ClassVar = {"fault": Signal("distance")}
+    PARAMETERS = (Group(OdometerParameters),)
+    TRUTH = (Group(WheelAngle),)
+    HELD = (Group(Fault, "fault"),)
     READING = OdometerReading
     interpolate = staticmethod(interpolate_linear)
 
-    def create_model(self, parameters: Mapping[str, Any], seed: int) -> Odometer:
+    def check_held(self, held: Groups, parameters: Groups) -> None:
+        """A distance has no limits."""
+        check_fault(held.of(Fault, "fault"), "distance", has_limits=False)
+
+    def create_model(self, parameters: Groups, seed: int) -> Odometer:
         """The odometer with its noise stream."""
-        return Odometer(parameters[""], self.random_stream(seed, "noise"))
+        return Odometer(parameters.of(OdometerParameters), self.random_stream(seed, "noise"))
 
     def measure(
-        self, model: Odometer, index: int, time: float, truth: Vector, faults: Mapping[str, Fault]
+        self, model: Odometer, index: int, time: float, truth: Vector, held: Groups
     ) -> OdometerReading:
         """One sample of the wheel's rotation."""
-        return model.sample(index, time, truth[0], faults["fault"])
+        return model.sample(index, time, truth[0], held.of(Fault, "fault"))

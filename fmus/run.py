@@ -1,18 +1,18 @@
 """A sensor between initialisation and termination: model, clock, faults, outputs and record."""
 
 from collections.abc import Callable, Mapping, Sequence
-from enum import IntEnum
+from dataclasses import dataclass
+from operator import itemgetter
+from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fmus.fmu_state import StateError
-from fmus.variables import declare
+from fmus.variables import Groups, Variable, declare
 from sensor_models.clock import SampleClock, SamplingParameters, Timeline
-from sensor_models.faults import NO_FAULT, Fault, check_fault
 from sensor_models.files import named_values
-from sensor_models.quantities import quantities_of
 from sensor_models.records import Record, RecordParameters, flattener
 
 if TYPE_CHECKING:
@@ -22,46 +22,46 @@ Vector = NDArray[np.float64]
 
 
 class Run:
-    """A sensor between initialisation and termination: model, clock, faults and record."""
+    """One run, from the parameters that are set when it begins."""
 
     def __init__(self, fmu: "SensorFmu", start: float) -> None:
         self._fmu = fmu
-        parameters = fmu.parameters()
-        sampling: SamplingParameters = parameters["sampling"][""]
+        self._parameters = fmu.parameters()
+        sampling = self._parameters.of(SamplingParameters)
         self.inputs_at_step_end = sampling.inputs_at_step_end
         self.clock = SampleClock(start, sampling.sample_rate)
         self._timeline = Timeline(self.clock, fmu.interpolate)
-        self.model = fmu.create_model(parameters["own"], sampling.seed)
-        self._inputs = _Inputs(fmu)
+        self.model = fmu.create_model(self._parameters, sampling.seed)
+        self._inputs = _Inputs(fmu, self._parameters)
         self._publish = _publisher(fmu)
         self._flatten = flattener(fmu.READING)
-        self._record = self._open_record(parameters)
+        self._record = self._open_record()
         self.is_open = True
 
-    def _open_record(self, parameters: Mapping[str, Mapping[str, Any]]) -> Record | None:
-        chosen: RecordParameters = parameters["record"][""]
+    def _open_record(self) -> Record | None:
+        chosen = self._parameters.of(RecordParameters)
         if not chosen.record:
             return None
         effective = {
-            f"{prefix}.{name}" if prefix else name: value
-            for groups in parameters.values()
-            for prefix, group in groups.items()
-            for name, value in named_values(group).items()
+            group.name(name): value
+            for group, instance in self._parameters.instances.items()
+            for name, value in named_values(instance).items()
         }
         return Record(self._fmu.instance_name, self._fmu.READING, chosen, effective)
 
     def observe(self, time: float) -> None:
         """Take in the inputs as the state at ``time`` and measure what falls due."""
-        truth = self._fmu.prepare_truth(self._inputs.truth())
-        held, new = self._inputs.held, self._inputs.new_faults()
+        fmu = self._fmu
+        truth = fmu.prepare_truth(self._inputs.truth())
+        new = self._inputs.newest()
+        before = self._inputs.held or new
         for index, stamp, values in self._timeline.push(time, truth):
             if index == 0:
                 self.model.reset()  # the initial state may be given twice: the later one counts
-            # A fault holds from the state it was set with; samples before it have the last one.
-            is_new = held is None or held is new or self.clock.same_instant(stamp, time)
-            faults = new.by_prefix if is_new or held is None else held.by_prefix
-            reading = self._fmu.measure(self.model, index, stamp, values, faults)
-            self._sample(index, stamp, reading)
+            # An input holds from the state it was set with; samples before it have the last one.
+            is_new = before is new or self.clock.same_instant(stamp, time)
+            held = new.groups if is_new else before.groups
+            self._sample(index, stamp, fmu.measure(self.model, index, stamp, values, held))
         self._inputs.held = new
 
     def _sample(self, index: int, stamp: float, reading: Any) -> None:
@@ -78,10 +78,11 @@ class Run:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that later samples depend on, as arrays."""
-        held = self._inputs.held
-        arrays = {f"timeline.{name}": a for name, a in self._timeline.state.items()}
+        arrays: dict[str, NDArray[Any]] = {
+            f"timeline.{name}": a for name, a in self._timeline.state.items()
+        }
         arrays["model"] = np.array(self.model.state)
-        arrays["faults"] = np.array(held.numbers if held is not None else ())
+        arrays["held"] = np.frombuffer(self._inputs.held_bytes(), np.uint8).copy()
         return arrays
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -92,78 +93,106 @@ class Run:
         model = arrays["model"]
         if model.shape != own["model"].shape or model.dtype != own["model"].dtype:
             raise StateError("the state of the model does not fit this FMU")
+        held = self._inputs.read(arrays["held"].tobytes())
         self._timeline.state = {
             name.removeprefix("timeline."): a
             for name, a in arrays.items()
             if name.startswith("timeline.")
         }
         self.model.state = model
-        self._inputs.restore(arrays["faults"])
+        self._inputs.held = held
         if self._record is not None:
             count = self._fmu.table().by_name["sample.count"]
             self._record.rewind(self._fmu.values.get(count))
 
 
-def _fault_part(choices: type[IntEnum] | None) -> Callable[[float], Any]:
-    """How a part of a fault is made from the number in its variable."""
-    return float if choices is None else lambda number: choices(int(number))
+@dataclass(frozen=True)
+class _Held:
+    """The held inputs at one instant: their bytes, and what the model gets."""
 
-
-#: The parts of a fault in the order of their variables.
-_FAULT_PARTS = [_fault_part(quantity.choices) for quantity in quantities_of(Fault).values()]
-
-
-class _Faults:
-    """The faults on all signals at one instant."""
-
-    def __init__(self, fmu: "SensorFmu", numbers: tuple[float, ...]) -> None:
-        self.numbers = numbers
-        self.by_prefix: dict[str, Fault] = {}
-        for n, (prefix, signal) in enumerate(fmu.FAULTS.items()):
-            own = numbers[n * len(_FAULT_PARTS) : (n + 1) * len(_FAULT_PARTS)]
-            fault = Fault(*[part(number) for part, number in zip(_FAULT_PARTS, own, strict=True)])
-            check_fault(fault, signal.name, signal.has_limits)
-            self.by_prefix[prefix] = NO_FAULT if fault == NO_FAULT else fault
+    content: bytes
+    groups: Groups
 
 
 class _Inputs:
-    """Reads the inputs of an instance, cheaply: most steps change no fault."""
+    """Reads the inputs of an instance, cheaply: most steps change no held one."""
 
-    def __init__(self, fmu: "SensorFmu") -> None:
+    def __init__(self, fmu: "SensorFmu", parameters: Groups) -> None:
         self._fmu = fmu
-        values, table = fmu.values, fmu.table()
+        self._parameters = parameters
+        table = fmu.table()
         truth = [table.by_name[v.name] for v in declare(fmu.TRUTH, "input")]
-        first = values.slot(truth[0])[1]
-        self._truth = np.frombuffer(values.reals)[first : first + len(truth)]
-        self._slots = [
-            values.slot(table.by_name[v.name])
-            for prefix in fmu.FAULTS
-            for v in declare(Fault, "input", prefix)
-        ]
-        self.held: _Faults | None = None
+        self._variables = [table.by_name[v.name] for v in declare(fmu.HELD, "input")]
+        self._truth = _view(fmu, truth, "Real")
+        self._reals = _view(fmu, self._variables, "Real")
+        self._integers = _view(fmu, self._variables, "Integer")
+        self.held: _Held | None = None
 
     def truth(self) -> Vector:
         """A copy of the inputs that describe the body."""
         return self._truth.copy()
 
-    def new_faults(self) -> _Faults:
-        """The faults as they are set now; refuses those that cannot be applied."""
-        numbers = tuple([values[i] for values, i in self._slots])
-        if self.held is not None and numbers == self.held.numbers:
+    def newest(self) -> _Held:
+        """The held inputs as they are set now; refuses those that cannot be applied."""
+        content = self._reals.tobytes() + self._integers.tobytes()
+        if self.held is not None and content == self.held.content:
             return self.held
-        return _Faults(self._fmu, numbers)
+        return self.read(content)
 
-    def restore(self, numbers: NDArray[Any]) -> None:
-        """Take the held faults from a saved state."""
-        self.held = _Faults(self._fmu, tuple(numbers.tolist())) if len(numbers) else None
+    def held_bytes(self) -> bytes:
+        """The held inputs of the newest state, for a saved state."""
+        return b"" if self.held is None else self.held.content
+
+    def read(self, content: bytes) -> _Held:
+        """Held inputs from their bytes."""
+        size = self._reals.nbytes
+        if len(content) != size + self._integers.nbytes:
+            raise StateError("the state's held inputs do not fit this FMU")
+        reals = iter(np.frombuffer(content[:size]).tolist())
+        integers = iter(np.frombuffer(content[size:], np.int32).tolist())
+        values = {}
+        for variable in self._variables:
+            choices = variable.quantity.choices
+            value = next(reals if variable.type_name == "Real" else integers)
+            values[variable.name] = value if choices is None else choices(value)
+        groups = Groups({g: g.build(values.__getitem__) for g in self._fmu.HELD})
+        self._fmu.check_held(groups, self._parameters)
+        return _Held(content, groups)
+
+
+def _view(fmu: "SensorFmu", variables: Sequence[Variable], type_name: str) -> NDArray[Any]:
+    """The values of those variables that have one type, which lie side by side."""
+    values, first = fmu.values.of_type(type_name), fmu.table().first[type_name]
+    places = [v.reference - first for v in variables if v.type_name == type_name]
+    if not places:
+        return values[:0]
+    return values[places[0] : places[-1] + 1]
 
 
 def _publisher(fmu: "SensorFmu") -> Callable[[Sequence[Any]], None]:
-    """A function that puts a reading, its count and its time on the outputs."""
-    slots = [fmu.values.slot(v) for v in fmu.table().of_causality("output")]
+    """A function that puts a reading, its count and its time on the outputs.
+
+    Outputs of one type lie side by side, so each type is packed with one call: four times as fast
+    as storing number by number.
+    """
+    outputs = fmu.table().of_causality("output")
+    packers = []
+    for type_name, code in (("Real", "d"), ("Integer", "i"), ("Boolean", "i")):
+        places = [i for i, v in enumerate(outputs) if v.type_name == type_name]
+        if places:
+            values, first = fmu.values.slot(outputs[places[0]])
+            pack_into = Struct(f"={len(places)}{code}").pack_into
+            packers.append((pack_into, values, first * values.itemsize, _picker(places)))
 
     def publish(numbers: Sequence[Any]) -> None:
-        for (values, i), number in zip(slots, numbers, strict=True):
-            values[i] = number
+        for pack_into, values, offset, pick in packers:
+            pack_into(values, offset, *pick(numbers))
 
     return publish
+
+
+def _picker(places: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """A function that picks the items at some places."""
+    if len(places) == 1:
+        return itemgetter(slice(places[0], places[0] + 1))
+    return itemgetter(*places)

@@ -4,13 +4,13 @@ A sensor's own module declares what its model takes and gives, and how to measur
 
     class OdometerFmu(SensorFmu):
         model_name = "Odometer"
-        PARAMETERS = {"": OdometerParameters}   # prefix -> dataclass of quantities
-        TRUTH = JointAngle                       # inputs that are interpolated between steps
-        FAULTS = {"fault": Signal("distance")}   # inputs that hold until they are set again
+        PARAMETERS = (Group(OdometerParameters),)
+        TRUTH = (Group(WheelAngle),)             # inputs that are interpolated between steps
+        HELD = (Group(Fault, "fault"),)          # inputs that hold until they are set again
         READING = OdometerReading                # outputs
 
         def create_model(self, parameters, seed): ...
-        def measure(self, model, index, time, truth, faults): ...
+        def measure(self, model, index, time, truth, held): ...
 
 Data flows one way: inputs -> ``Timeline`` (which samples are due, the truth at each) ->
 ``measure`` -> outputs and record. The binding calls the methods from ``setup_experiment`` to
@@ -33,16 +33,8 @@ from fmus import fmu_state
 from fmus.fmu_state import FmuState, StateError
 from fmus.model_description import guid_of, model_description
 from fmus.run import Run, Vector
-from fmus.variables import (
-    Values,
-    Variable,
-    VariableTable,
-    build,
-    convert_preset,
-    declare,
-)
+from fmus.variables import Group, Groups, Values, VariableTable, convert_preset, declare
 from sensor_models.clock import SamplingParameters
-from sensor_models.faults import Fault
 from sensor_models.frames import BodyState, normalised_orientation
 from sensor_models.kernels.motion import ORIENTATION, interpolate_body
 from sensor_models.presets import load_preset
@@ -50,7 +42,7 @@ from sensor_models.quantities import ParameterError, integer, real, string
 from sensor_models.random import stream_key
 from sensor_models.records import RecordParameters
 
-__all__ = ["BodySensorFmu", "SensorFmu", "Signal", "Vector"]
+__all__ = ["BodySensorFmu", "Group", "Groups", "SensorFmu", "Vector"]
 
 
 @dataclass(frozen=True)
@@ -70,24 +62,21 @@ class SampleOutputs:
     time: float = real(0.0, "s", "Instant the newest sample belongs to", name="sample.time")
 
 
-@dataclass(frozen=True)
-class Signal:
-    """An output that faults can be put on."""
-
-    name: str
-    has_limits: bool = False
-
-
 class SensorFmu(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
     """An FMI 2.0 co-simulation slave around one sensor model."""
 
     model_name: ClassVar[str]
     description_text: ClassVar[str]
     default_step: ClassVar[float] = 0.01
-    PARAMETERS: ClassVar[Mapping[str, type]]
-    TRUTH: ClassVar[type]
-    FAULTS: ClassVar[Mapping[str, Signal]] = {}
+    PARAMETERS: ClassVar[tuple[Group, ...]]
+    TRUTH: ClassVar[tuple[Group, ...]]
+    HELD: ClassVar[tuple[Group, ...]] = ()
     READING: ClassVar[type]
+    SHARED: ClassVar[tuple[Group, ...]] = (
+        Group(PresetParameters),
+        Group(SamplingParameters),
+        Group(RecordParameters),
+    )
 
     log_categories: ClassVar[dict[str, str]] = {
         "logStatusWarning": "Warnings; always sent",
@@ -103,14 +92,15 @@ class SensorFmu(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
     # ---- what a sensor adds ------------------------------------------------------------------
 
     @abstractmethod
-    def create_model(self, parameters: Mapping[str, Any], seed: int) -> Any:
-        """The model with these parameters (by prefix); has ``reset()`` and a ``state`` array."""
+    def create_model(self, parameters: Groups, seed: int) -> Any:
+        """The model with these parameters; has ``reset()`` and a ``state`` array."""
 
     @abstractmethod
-    def measure(
-        self, model: Any, index: int, time: float, truth: Vector, faults: Mapping[str, Fault]
-    ) -> Any:
-        """One sample as an instance of READING; faults by their prefix."""
+    def measure(self, model: Any, index: int, time: float, truth: Vector, held: Groups) -> Any:
+        """One sample as an instance of READING."""
+
+    def check_held(self, held: Groups, parameters: Groups) -> None:
+        """Refuse held inputs that cannot be applied together, or to this sensor."""
 
     @staticmethod
     def interpolate(before: Vector, after: Vector, duration: float, fraction: float) -> Vector:
@@ -131,27 +121,16 @@ class SensorFmu(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
     # ---- description -------------------------------------------------------------------------
 
     @classmethod
-    def parameter_groups(cls) -> Mapping[str, Mapping[str, type]]:
-        """All dataclasses of parameters: the sensor's own and those that every sensor has."""
-        shared = {
-            "preset": PresetParameters,
-            "sampling": SamplingParameters,
-            "record": RecordParameters,
-        }
-        return {"own": cls.PARAMETERS, **{name: {"": group} for name, group in shared.items()}}
-
-    @classmethod
     def table(cls) -> VariableTable:
         """The variables of this class."""
         if "_table" not in cls.__dict__:
-            variables = declare(cls.TRUTH, "input")
-            for prefix in cls.FAULTS:
-                variables += declare(Fault, "input", prefix)
-            for groups in cls.parameter_groups().values():
-                for prefix, group in groups.items():
-                    variables += declare(group, "parameter", prefix)
-            variables += declare(cls.READING, "output") + declare(SampleOutputs, "output")
-            cls._table = VariableTable(variables)
+            cls._table = VariableTable(
+                [
+                    *declare((*cls.TRUTH, *cls.HELD), "input"),
+                    *declare((*cls.PARAMETERS, *cls.SHARED), "parameter"),
+                    *declare((Group(cls.READING), Group(SampleOutputs)), "output"),
+                ]
+            )
         return cls._table
 
     def to_xml(self, model_options: Mapping[str, str] | None = None) -> Element:
@@ -245,20 +224,18 @@ class SensorFmu(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
         preset = load_preset(self.model_name, name)
         return convert_preset(self.table(), preset, f"preset {name}")
 
-    def parameters(self) -> dict[str, dict[str, Any]]:
-        """The parameter dataclasses by group and prefix, with the preset applied and checked."""
+    def parameters(self) -> Groups:
+        """The parameters, with the preset applied and checked."""
         chosen = self.values.get(self.table().by_name["preset"])
         preset = self._preset(chosen) if chosen else {}
 
         def value_of(name: str) -> Any:
-            variable: Variable = self.table().by_name[name]
+            variable = self.table().by_name[name]
             value = self.values.get(variable)
             return preset.get(name, value) if value == variable.start else value
 
-        return {
-            group: {prefix: build(declaring, prefix, value_of) for prefix, declaring in by.items()}
-            for group, by in self.parameter_groups().items()
-        }
+        groups = (*self.PARAMETERS, *self.SHARED)
+        return Groups({group: group.build(value_of) for group in groups})
 
     def warn(self, message: str) -> None:
         """Send a warning to the master."""
@@ -331,7 +308,7 @@ class SensorFmu(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
 class BodySensorFmu(SensorFmu):
     """A sensor that is mounted on a moving body and takes its whole state."""
 
-    TRUTH = BodyState
+    TRUTH: ClassVar[tuple[Group, ...]] = (Group(BodyState),)
     interpolate = staticmethod(interpolate_body)
     _told_of_orientation = False
 

@@ -11,7 +11,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sensor_models.quantities import ParameterError, Quantity, quantities_of
 
@@ -55,14 +58,52 @@ class Variable:
         return self.quantity.refusal(self.name, value) or f"{self.name} = {value} was refused"
 
 
-def declare(declaring: type, causality: str, prefix: str = "") -> list[Variable]:
-    """The variables of a dataclass of quantities, their names behind ``prefix``."""
-    dot = f"{prefix}." if prefix else ""
-    return [
-        Variable(dot + name, causality, quantity, value)
-        for quantity in quantities_of(declaring).values()
-        for name, value in quantity.parts(quantity.default)
-    ]
+@dataclass(frozen=True)
+class Group:
+    """A dataclass of quantities as part of an FMU, the names of its variables behind a prefix."""
+
+    declaring: type
+    prefix: str = ""
+
+    def name(self, name: str) -> str:
+        """The full name of one of its variables."""
+        return f"{self.prefix}.{name}" if self.prefix else name
+
+    def variables(self, causality: str) -> list[Variable]:
+        """Its variables, in the order of its fields."""
+        return [
+            Variable(self.name(name), causality, quantity, value)
+            for quantity in quantities_of(self.declaring).values()
+            for name, value in quantity.parts(quantity.default)
+        ]
+
+    def build(self, value_of: Callable[[str], Any]) -> Any:
+        """An instance, from a function that gives the value of a variable by its full name."""
+        fields: dict[str, Any] = {}
+        for field, quantity in quantities_of(self.declaring).items():
+            parts = [value_of(self.name(name)) for name, _ in quantity.parts(quantity.default)]
+            fields[field] = tuple(parts) if quantity.components else parts[0]
+        return self.declaring(**fields)
+
+
+T = TypeVar("T")
+
+
+class Groups:
+    """Instances of the dataclasses of groups."""
+
+    def __init__(self, instances: Mapping[Group, Any]) -> None:
+        self.instances = instances
+
+    def of(self, declaring: type[T], prefix: str = "") -> T:
+        """The instance of one group."""
+        instance: T = self.instances[Group(declaring, prefix)]
+        return instance
+
+
+def declare(groups: Iterable[Group], causality: str) -> list[Variable]:
+    """The variables of some groups, in order."""
+    return [variable for group in groups for variable in group.variables(causality)]
 
 
 class VariableTable:
@@ -148,6 +189,12 @@ class Values:
             found.append(access.buffer_info()[0] if len(access) else 0)
         return tuple(found)
 
+    def of_type(self, type_name: str) -> NDArray[Any]:
+        """All values of Reals, Integers or Booleans, as a view."""
+        return np.frombuffer(
+            self._arrays[type_name], np.float64 if type_name == "Real" else np.int32
+        )
+
     def slot(self, variable: Variable) -> tuple[Any, int]:
         """Where a variable's value is: the array of its type, and the place in it."""
         name = variable.type_name
@@ -170,19 +217,6 @@ class Values:
         """Take over all values of another instance, in place."""
         for name, values in self._arrays.items():
             values[:] = other._arrays[name]
-
-
-def build(declaring: type, prefix: str, value_of: Callable[[str], Any]) -> Any:
-    """An instance of a dataclass of quantities, from the values of its variables.
-
-    ``value_of`` gives the value of a variable by its full name.
-    """
-    dot = f"{prefix}." if prefix else ""
-    fields: dict[str, Any] = {}
-    for field, quantity in quantities_of(declaring).items():
-        parts = [value_of(dot + name) for name, _ in quantity.parts(quantity.default)]
-        fields[field] = tuple(parts) if quantity.components else parts[0]
-    return declaring(**fields)
 
 
 def convert_preset(table: VariableTable, preset: Mapping[str, Any], origin: str) -> dict[str, Any]:

@@ -13,6 +13,9 @@ means::
 The FMU's variables, their units and their ranges are made from the same declaration, under
 ``name`` if it differs from the field's own (``noise_rms`` is ``noise.rms`` at the FMU).
 Ranges are closed. A vector is a tuple with one suffix a component (``bias`` -> ``bias.x``...).
+
+Sensors of one kind share a declaration: ``{u}`` in a unit stands for the class's own ``UNIT``.
+FMI knows no infinity, so a limit that is not there is ``NO_LIMIT``.
 """
 
 import dataclasses
@@ -20,6 +23,9 @@ import math
 from collections.abc import Iterator
 from enum import IntEnum
 from typing import Any, Literal
+
+#: Stands for "no limit" where a default must be a finite number.
+NO_LIMIT = 1e300
 
 Kind = Literal["real", "integer", "boolean", "string", "choice"]
 
@@ -149,6 +155,8 @@ def quantities_of(declaring: Any) -> dict[str, Quantity]:
         if "declared" in field.metadata:
             declared = dict(field.metadata["declared"])
             declared["name"] = declared.get("name") or field.name
+            if "{u}" in declared.get("unit", ""):
+                declared["unit"] = declared["unit"].replace("{u}", declaring.UNIT)
             found[field.name] = Quantity(**declared)
     return found
 

@@ -4,14 +4,11 @@ It shows what a call through all layers costs by itself, and that an FMU from ou
 ``fmus`` can be built and run beside the others.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import numpy as np
 
-from fmus.sensor_fmu import BodySensorFmu, Vector
-from sensor_models.faults import Fault
+from fmus.sensor_fmu import BodySensorFmu, Groups, Vector
 from sensor_models.quantities import real
 
 OUTPUTS = 19  # with sample.time, 20 Reals
@@ -44,15 +41,15 @@ class NullFmu(BodySensorFmu):
 
     model_name = "Null"
     description_text = "Copies its inputs"
-    PARAMETERS: ClassVar = {}
+    PARAMETERS = ()
     READING = NullReading
 
-    def create_model(self, parameters: Mapping[str, Any], seed: int) -> NullModel:
+    def create_model(self, parameters: Groups, seed: int) -> NullModel:
         """A model without parameters and noise."""
         return NullModel()
 
     def measure(
-        self, model: NullModel, index: int, time: float, truth: Vector, faults: Mapping[str, Fault]
+        self, model: NullModel, index: int, time: float, truth: Vector, held: Groups
     ) -> NullReading:
         """The inputs, repeated until all outputs have one."""
         copies = truth.tolist()
