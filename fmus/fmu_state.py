@@ -15,6 +15,7 @@ compared; the model itself refuses arrays that are not its own.
 
 import hashlib
 import json
+import math
 import struct
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,9 @@ MAGIC = b"SNSRFMU\n"
 VERSION = 1
 _PREFIX = struct.Struct("<8sHI")
 _DIGEST_SIZE = 32
+
+#: The phases of an instance, as the binding numbers them (instance.h).
+PHASES = (1, 2, 4, 8)
 
 #: The types of array that a state may hold.
 DTYPES = ("float64", "float32", "int64", "int32", "uint64", "uint32", "uint8")
@@ -82,7 +86,12 @@ def from_bytes(data: bytes, model: str, guid: str) -> FmuState:
         count = int(np.prod(shape))
         arrays[name] = np.frombuffer(content, dtype, count, offset).reshape(shape).copy()
         offset += arrays[name].nbytes
-    return FmuState(header["phase"], header["time"], tuple(header["strings"]), arrays)
+    if offset != len(content):
+        raise StateError("the state is longer than its header says")
+    phase, time = header["phase"], header["time"]
+    if phase not in PHASES or not (isinstance(time, float) and math.isfinite(time)):
+        raise StateError(f"the state has phase {phase} and time {time}, which no state has")
+    return FmuState(phase, time, tuple(header["strings"]), arrays)
 
 
 def _checked_content(data: bytes) -> bytes:

@@ -36,7 +36,8 @@ class Run:
         self._publish = _publisher(fmu)
         self._flatten = flattener(fmu.READING)
         self._record = self._open_record()
-        self.is_open = True
+        some = self._inputs.truth()
+        fmu.interpolate(some, some, 1.0, 0.5)  # compiles or loads it now, not in a step
 
     def _open_record(self) -> Record | None:
         chosen = self._parameters.of(RecordParameters)
@@ -59,7 +60,7 @@ class Run:
             if index == 0:
                 self.model.reset()  # the initial state may be given twice: the later one counts
             # An input holds from the state it was set with; samples before it have the last one.
-            is_new = before is new or self.clock.same_instant(stamp, time)
+            is_new = before is new or self.clock.is_latest(stamp)
             held = new.groups if is_new else before.groups
             self._sample(index, stamp, fmu.measure(self.model, index, stamp, values, held))
         self._inputs.held = new
@@ -70,9 +71,13 @@ class Run:
         if self._record is not None:
             self._record.append(index, stamp, values)
 
+    def publish(self) -> None:
+        """Write the record as it is; the run may still be taken back and go on."""
+        if self._record is not None:
+            self._record.publish()
+
     def close(self) -> None:
         """Finish the record."""
-        self.is_open = False
         if self._record is not None:
             self._record.close()
 

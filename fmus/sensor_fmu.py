@@ -188,13 +188,15 @@ class SensorFmu(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
         return True
 
     def terminate(self) -> None:
-        """Write what is still to be written."""
-        self.close()
+        """Write what is still to be written; a saved state may yet take back the end."""
+        if self._run is not None:
+            self._run.publish()
 
     def close(self) -> None:
         """End the run and give back all that it holds; may be called at any time."""
         if self._run is not None:
             self._run.close()
+            self._run = None
 
     def _running(self) -> Run:
         if self._run is None:
@@ -263,6 +265,8 @@ class SensorFmu(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
         _fill(restored.reals, state.arrays.get("reals"), "reals")
         _fill(restored.integers, state.arrays.get("integers"), "integers")
         _fill(restored.booleans, state.arrays.get("booleans"), "booleans")
+        if not np.isfinite(restored.reals).all():
+            raise StateError("the state holds numbers that are not finite")
         if len(state.strings) != len(restored.strings):
             raise StateError("the state has another number of Strings than this FMU")
         restored.strings[:] = state.strings
@@ -294,7 +298,7 @@ class SensorFmu(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
         """The present run if it has the parameters that are set now, else a new one."""
         parameters = self.table().of_causality("parameter")
         unchanged = all(before.get(v) == self.values.get(v) for v in parameters)
-        if self._run is not None and self._run.is_open and unchanged:
+        if self._run is not None and unchanged:
             return self._run
         return Run(self, time)
 

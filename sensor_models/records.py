@@ -9,13 +9,16 @@ so that the header of a CSV file is one row of plain names.
 How a sample gets into the file: ``append`` packs it into a block of fixed-size binary rows. Full
 blocks go through a bounded queue to the record's one worker thread, which writes them to an
 unnamed spool file in the output directory (a full disk shows while the sensor runs, and a killed
-process leaves nothing behind). If the disk is slower than the sensor, ``append`` waits. ``close``
-turns the spool into the final file and publishes it under its name in one step.
+process leaves nothing behind). If the disk is slower than the sensor, ``append`` waits. The spool
+is turned into the final file aside, which gets its name in one step.
 
 An FMU may be set back to an earlier state. Samples in a record therefore have rising indices,
 and the newest wins: appending a sample drops those from its index on. ``rewind`` says where the
 next state continues; it drops nothing until a sample is appended or the record is closed, for a
 master may go back once more to a state further on.
+
+``publish`` writes the file and keeps the record, for a master may take back the end of a run;
+``close`` ends it.
 
 Errors of the worker are raised once, as ``OutputError``, by the next ``append`` or by ``close``.
 Then the record is over: more samples are dropped, and no file of it appears.
@@ -153,6 +156,10 @@ class _Spool:
         """Write rows from this one on, soon; waits while too many blocks are on their way."""
         self._queue.put((row, block))
 
+    def flush(self) -> None:
+        """Wait until all is written."""
+        self._queue.join()
+
     def finish(self) -> None:
         """Wait until all is written and end the thread."""
         if self._thread.is_alive():
@@ -160,7 +167,7 @@ class _Spool:
             self._thread.join()
 
     def read(self, row: int, count: int, row_type: np.dtype[np.void]) -> Chunk:
-        """Read rows back; only once finished."""
+        """Read rows back; only once all is written."""
         self._file.seek(row * self._row_bytes)
         return np.frombuffer(self._file.read(count * self._row_bytes), row_type, count)
 
@@ -176,6 +183,8 @@ class _Spool:
                     self._write(*item)
                 except Exception as error:  # all of it belongs to the owner, who asks for it
                     self.error = error
+            self._queue.task_done()
+        self._queue.task_done()
 
     def _write(self, row: int, block: memoryview) -> None:
         self._directory.stat()  # the unnamed file would outlive its directory unnoticed
@@ -211,6 +220,7 @@ class Record:
         self._expected = NEVER  # the index that continues the last run
         self._rewound: int | None = None
         self._closed = self._failed = False
+        self._news = True  # an empty record is published, too
         self._process = os.getpid()
         with output_errors(f"cannot record to {directory}"):
             self._index = Index(directory, sensor, effective)
@@ -235,6 +245,7 @@ class Record:
         self._pack_into(self._block, self._fill, index, time, *values)
         self._fill += self._row_bytes
         self._expected = index + 1
+        self._news = True
         if self._fill == self._block_bytes or self._spool.error is not None:
             self._hand_over()
 
@@ -247,23 +258,33 @@ class Record:
 
     def rewind(self, next_index: int) -> None:
         """Continue at a sample, whether it is one recorded before or one further on."""
-        self._rewound, self._expected = next_index, NEVER
+        self._rewound, self._expected, self._news = next_index, NEVER, True
+
+    def publish(self) -> None:
+        """Write the file and its line in the index, if samples came since the last time.
+
+        The record stays open: it can be rewound and continued, and published again.
+        """
+        if self._closed or self._process != os.getpid() or not self._news:
+            return
+        self._settle()
+        self._hand_over()
+        self._spool.flush()
+        self._report_failure()
+        if not self._failed:
+            self._publish()
+        self._news = False
 
     def close(self) -> None:
-        """Write the file and its line in the index; closing again does nothing."""
+        """Publish what is new and end the record; closing again does nothing."""
         # After a fork the worker and its spool belong to the parent alone.
         if self._closed or self._process != os.getpid():
             return
-        self._closed = True
         atexit.unregister(self.close)
         try:
-            self._settle()
-            self._hand_over()
-            self._spool.finish()
-            self._report_failure()
-            if not self._failed:
-                self._publish()
+            self.publish()
         finally:
+            self._closed = True
             self._expected = NEVER
             with suppress(OSError):  # all that counts is written, or an error says otherwise
                 self._spool.close()

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import build_fmus
+from fmus.binding.compile import host_platform
 
 NULL_FMU = Path(__file__).parent / "fmus" / "null_fmu.py"
 
@@ -14,5 +15,5 @@ def fmu_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All FMUs of the project for this machine, and ``Null`` from the tests."""
     directory = tmp_path_factory.mktemp("fmus")
     modules = [*build_fmus.fmu_modules().values(), build_fmus.load_module(NULL_FMU)]
-    build_fmus.build(modules, directory, platforms=[build_fmus.binding.host_platform()])
+    build_fmus.build(modules, directory, platforms=[host_platform()])
     return directory

@@ -565,7 +565,8 @@ fmi2Status fmi2SetFMUstate(fmi2Component handle, fmi2FMUstate state_handle) {
     int token = python_lock();
     PyObject *phase =
         PyObject_CallMethod(instance->slave, "_set_fmu_state", "(O)", state->content);
-    if (phase) instance->phase = (Phase)PyLong_AsLong(phase);
+    long taken_in = phase ? PyLong_AsLong(phase) : 0;
+    if (taken_in > 0) instance->phase = (Phase)taken_in;
     fmi2Status status = finish(instance, phase, function);
     python_unlock(token);
     return status;

@@ -111,8 +111,7 @@ fmi2Status report_exception(Instance *instance, const char *function) {
     if (!exception) return report_error(instance, "%s: failed without a reason", function);
     PyObject *keyboard_interrupt =
         PyDict_GetItemString(PyEval_GetBuiltins(), "KeyboardInterrupt");
-    /* The user stopped the host, not the FMU: the host must still see it. */
-    if (PyErr_GivenExceptionMatches(type, keyboard_interrupt)) PyErr_SetInterrupt();
+    int interrupted = PyErr_GivenExceptionMatches(type, keyboard_interrupt);
     if (traceback) {
         PyObject *same = PyObject_CallMethod(exception, "with_traceback", "O", traceback);
         if (!same) PyErr_Clear();
@@ -122,6 +121,12 @@ fmi2Status report_exception(Instance *instance, const char *function) {
     release(type);
     release(exception);
     release(traceback);
+    if (interrupted) {
+        /* The user stopped the host, not the FMU. The host must still see it, and so it comes
+           last: any Python code that runs before it returns would take it. */
+        send_waiting_messages(instance);
+        PyErr_SetInterrupt();
+    }
     return fmi2Error;
 }
 

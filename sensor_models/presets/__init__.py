@@ -17,6 +17,16 @@ A preset is one TOML file in this folder::
     mode = "incremental"                  # a choice by the name of its item
     upper = 6.283                         # a plain number is in SI units
     resolution = { value = 8192, unit = "cpr" }     # any other unit is named and converted
+    bias.xyz = 0.1                        # one value for bias.x, bias.y and bias.z
+
+A device that holds several sensors is one file: ``sensor`` is then a list, first the whole, then
+those of its parts that also exist as sensors of their own::
+
+    sensor = ["Imu", "Accelerometer", "Gyroscope"]
+
+The whole has all parameters as they stand. A part has the group of its own name in lower case
+without that prefix (``accelerometer.bias.x`` of an Imu is ``bias.x`` of an Accelerometer), and
+what stands outside of any group (``sample_rate``). So every number is written once.
 
 A name is found whatever its case, and without regard to anything that is no letter or digit:
 ``amt 102v`` is AMT102-V. What a preset does not name keeps its default. The files are strict:
@@ -45,25 +55,31 @@ Value = float | int | bool | str
 
 STANDARD_GRAVITY = 9.80665  # m/s2
 
-#: What one of a unit is in SI units (rad, m, s, Hz, T, m/s2).
+#: What one of a unit is in SI units (rad, m, s, Hz, T, m/s2, K).
 FACTORS: dict[str, float] = {
     "deg": math.pi / 180.0,
     "turn": math.tau,
     "deg/s": math.pi / 180.0,
     "deg/h": math.pi / 180.0 / 3600.0,
     "rpm": math.tau / 60.0,
+    "deg/s/K": math.pi / 180.0,
     "deg/s/sqrt(Hz)": math.pi / 180.0,
     "deg/sqrt(h)": math.pi / 180.0 / 60.0,
+    "deg/s/g": math.pi / 180.0 / STANDARD_GRAVITY,
     "g": STANDARD_GRAVITY,
     "mg": STANDARD_GRAVITY * 1e-3,
     "ug": STANDARD_GRAVITY * 1e-6,
+    "mg/K": STANDARD_GRAVITY * 1e-3,
     "mg/sqrt(Hz)": STANDARD_GRAVITY * 1e-3,
     "ug/sqrt(Hz)": STANDARD_GRAVITY * 1e-6,
+    "m/s/sqrt(h)": 1.0 / 60.0,
     "mT": 1e-3,
     "uT": 1e-6,
     "nT": 1e-9,
+    "nT/sqrt(Hz)": 1e-9,
     "gauss": 1e-4,
     "mgauss": 1e-7,
+    "ugauss/sqrt(Hz)": 1e-10,
     "cm": 1e-2,
     "mm": 1e-3,
     "um": 1e-6,
@@ -74,12 +90,18 @@ FACTORS: dict[str, float] = {
     "kHz": 1e3,
     "MHz": 1e6,
     "%": 1e-2,
+    "%/K": 1e-2,
+    "ppm/K": 1e-6,
 }
 
-#: Units that count how finely a turn is divided, and so go inversely with the angle.
+#: Units that count how finely something is divided, and so go inversely with the size of a step.
 DIVISIONS: dict[str, Callable[[float], float]] = {
     "cpr": lambda counts: math.tau / counts,
     "bits per turn": lambda bits: math.tau / 2.0**bits,
+    "LSB/(deg/s)": lambda counts: FACTORS["deg/s"] / counts,
+    "LSB/g": lambda counts: FACTORS["g"] / counts,
+    "LSB/uT": lambda counts: FACTORS["uT"] / counts,
+    "LSB/gauss": lambda counts: FACTORS["gauss"] / counts,
 }
 
 _PRESET_KEYS = ("name", "sensor", "description", "datasheet", "unknown")
@@ -91,11 +113,22 @@ class Preset:
     """A preset as its file gives it, checked, with its parameters in SI units."""
 
     name: str
-    sensor: str
+    sensors: tuple[str, ...]
     description: str
     datasheet: dict[str, str]
     unknown: tuple[str, ...]
     parameters: dict[str, Value]
+
+    def parameters_of(self, sensor: str) -> dict[str, Value]:
+        """The parameters by the names that they have in one of the sensors."""
+        if sensor == self.sensors[0]:
+            return dict(self.parameters)
+        group = _group_of(sensor)
+        return {
+            name.removeprefix(group): value
+            for name, value in self.parameters.items()
+            if name.startswith(group) or "." not in name
+        }
 
 
 def load_preset(kind: str, name: str) -> dict[str, Value]:
@@ -103,7 +136,7 @@ def load_preset(kind: str, name: str) -> dict[str, Value]:
     known = _presets_of(kind)
     found = known.get(_simplified(name))
     if found is not None:
-        return dict(found.parameters)
+        return found.parameters_of(kind)
     names = ", ".join(preset.name for preset in known.values()) or "none"
     close = difflib.get_close_matches(_simplified(name), known, n=1)
     hint = f"; did you mean {known[close[0]].name!r}?" if close else ""
@@ -126,15 +159,16 @@ def read_preset(path: Path) -> Preset:
     _check_keys(path, "preset.", about, _PRESET_KEYS)
     datasheet = _table(path, "preset.datasheet", about["datasheet"])
     _check_keys(path, "preset.datasheet.", datasheet, _DATASHEET_KEYS)
+    parameters = _all_parameters(path, _table(path, "parameters", content["parameters"]))
     return Preset(
         name=_text(path, "preset.name", about["name"]),
-        sensor=_text(path, "preset.sensor", about["sensor"]),
+        sensors=_sensors(path, about["sensor"], parameters),
         description=_text(path, "preset.description", about["description"]),
         datasheet={
             key: _text(path, f"preset.datasheet.{key}", datasheet[key]) for key in datasheet
         },
         unknown=_texts(path, "preset.unknown", about["unknown"]),
-        parameters=dict(_parameters(path, _table(path, "parameters", content["parameters"]))),
+        parameters=parameters,
     )
 
 
@@ -143,7 +177,7 @@ def _presets_of(kind: str) -> dict[str, Preset]:
     found: dict[str, Preset] = {}
     for path in _preset_files():
         preset = read_preset(path)
-        if preset.sensor == kind:
+        if kind in preset.sensors:
             key = _simplified(preset.name)
             if key in found:
                 raise _error(path, "preset.name", f"{preset.name!r} is the name of another file")
@@ -164,6 +198,39 @@ def _preset_files() -> list[Path]:
 
 def _simplified(name: str) -> str:
     return re.sub(r"[\W_]+", "", name).casefold()
+
+
+def _group_of(sensor: str) -> str:
+    """What the names of a part's parameters begin with in the whole."""
+    return f"{sensor.lower()}."
+
+
+def _sensors(path: Path, given: Any, parameters: Mapping[str, Value]) -> tuple[str, ...]:
+    if not isinstance(given, list):
+        return (_text(path, "preset.sensor", given),)
+    sensors = _texts(path, "preset.sensor", given)
+    if len(sensors) < 2 or len(set(sensors)) < len(sensors):
+        raise _error(path, "preset.sensor", "must be a text, or a list of two or more that differ")
+    for part in sensors[1:]:
+        if not any(name.startswith(_group_of(part)) for name in parameters):
+            raise _error(path, "preset.sensor", f"{part!r} has no parameters {_group_of(part)}...")
+    return sensors
+
+
+def _all_parameters(path: Path, table: Mapping[str, Any]) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    for given, value in _parameters(path, table):
+        for name in _components(given):
+            if name in found:
+                raise _error(path, f"parameters.{name}", "is given twice")
+            found[name] = value
+    return found
+
+
+def _components(name: str) -> list[str]:
+    """The names that a name stands for: ``bias.xyz`` for ``bias.x``, ``bias.y``, ``bias.z``."""
+    vector, dot, component = name.rpartition(".")
+    return [f"{vector}.{axis}" for axis in "xyz"] if dot and component == "xyz" else [name]
 
 
 def _parameters(path: Path, table: Mapping[str, Any], group: str = "") -> Iterator[tuple[str, Any]]:
@@ -224,7 +291,7 @@ def _text(path: Path, key: str, given: Any) -> str:
 
 def _texts(path: Path, key: str, given: Any) -> tuple[str, ...]:
     if not isinstance(given, list):
-        raise _error(path, key, "must be a list of texts, empty if nothing is left open")
+        raise _error(path, key, "must be a list of texts")
     return tuple(_text(path, f"{key}[{n}]", item) for n, item in enumerate(given))
 
 

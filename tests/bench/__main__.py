@@ -18,6 +18,7 @@ import fmpy
 from fmpy.fmi2 import FMU2Slave
 
 import build_fmus
+from fmus.binding.compile import host_platform
 from tests.bench.reference_fmu import build_reference_fmu
 from tests.conftest import NULL_FMU
 from tests.masters.c_master import CMaster, build_master
@@ -183,7 +184,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder)
         modules = [*build_fmus.fmu_modules().values(), build_fmus.load_module(NULL_FMU)]
-        build_fmus.build(modules, directory, platforms=[build_fmus.binding.host_platform()])
+        build_fmus.build(modules, directory, platforms=[host_platform()])
         reference = build_reference_fmu(directory)
         executable = build_master(directory)
         null, encoder, compiled = (

@@ -1,19 +1,23 @@
 """Driving instances along a motion, and reading back what they recorded."""
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow.parquet
 from numpy.typing import NDArray
 
+from sensor_models.faults import Fault
 from tests.fmus.host import Instance, open_fmu
 
 #: The inputs at an instant.
 Motion = Callable[[float], Mapping[str, float]]
 Columns = dict[str, NDArray[Any]]
+
+#: Parameters of an encoder with limits so wide that the position is what the joint does.
+WIDE = {"mode": 1, "lower": -1e6, "upper": 1e6}
 
 
 def drive(
@@ -29,6 +33,11 @@ def drive(
         instance.step(start, end - start)
         readings.append(instance.outputs())
     return readings
+
+
+def inputs_of(fault: Fault, prefix: str = "fault") -> dict[str, float]:
+    """The inputs that put a fault on a signal."""
+    return {f"{prefix}.{name}": value for name, value in dataclasses.asdict(fault).items()}
 
 
 def read_record(directory: Path) -> Columns:

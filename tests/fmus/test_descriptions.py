@@ -1,15 +1,10 @@
-"""What each FMU says of itself: model description, and what is in its file."""
+"""What each FMU says of itself in its model description."""
 
-import os
 import re
-import socket
 import subprocess
 import sys
-import tempfile
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 from xml.etree import ElementTree
 
@@ -19,12 +14,11 @@ from fmpy.model_description import ModelDescription
 from fmpy.validation import validate_fmu
 
 import build_fmus
-from tests.conftest import NULL_FMU
 from tests.fmus.host import Instance, open_fmu
 
 MODELS = [*build_fmus.fmu_modules(), "Null"]
 
-BODY_INPUTS = {
+BODY_INPUTS: dict[str, tuple[str, str | None]] = {
     **{f"body.position.{axis}": ("Real", "m") for axis in "xyz"},
     **{f"body.orientation.{part}": ("Real", "1") for part in "wxyz"},
     **{f"body.velocity.{axis}": ("Real", "m/s") for axis in "xyz"},
@@ -317,121 +311,3 @@ def test_the_capabilities_are_those_that_the_fmus_have(fmu: Path) -> None:
         "canSerializeFMUstate": "true",
         "providesDirectionalDerivative": "false",
     }
-
-
-@pytest.fixture(scope="module")
-def modules() -> list[ModuleType]:
-    return [*build_fmus.fmu_modules().values(), build_fmus.load_module(NULL_FMU)]
-
-
-#: Builds everything in a process of its own: arguments are the output directory and ``Null``.
-BUILD = """
-import sys
-from pathlib import Path
-import build_fmus
-modules = [*build_fmus.fmu_modules().values(), build_fmus.load_module(Path(sys.argv[2]))]
-host = build_fmus.binding.host_platform()
-build_fmus.build(modules, Path(sys.argv[1]), platforms=[host])
-"""
-
-
-def test_two_builds_of_one_instant_are_equal_byte_by_byte(
-    modules: list[ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    monkeypatch.setenv("PYTHONHASHSEED", "12345")  # for the other process: no order of sets
-    monkeypatch.setenv("PYTHONPATH", str(build_fmus.ROOT))
-    here, there = tmp_path / "here", tmp_path / "there"
-    build_fmus.build(modules, here, platforms=[build_fmus.binding.host_platform()])
-    command = [sys.executable, "-c", BUILD, str(there), str(NULL_FMU)]
-    subprocess.run(command, check=True)
-    for model in MODELS:
-        file = f"{model}.fmu"
-        assert (here / file).read_bytes() == (there / file).read_bytes()
-    assert len(list(here.iterdir())) == len(list(there.iterdir())) == len(MODELS)
-
-
-def test_the_guid_stays_when_nothing_but_the_time_changes(
-    fmu: Path,
-    description: ModelDescription,
-    modules: list[ModuleType],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")
-    (module,) = [m for m in modules if build_fmus.fmu_class(m).model_name == fmu.stem]
-    (later,) = build_fmus.build(
-        [module], tmp_path, platforms=[build_fmus.binding.host_platform()]
-    )
-    again = read_model_description(str(later))
-    assert again.generationDateAndTime == "2001-09-09T01:46:40Z"
-    assert again.generationDateAndTime != description.generationDateAndTime
-    assert again.guid == description.guid
-    assert re.fullmatch(r"\{[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\}", again.guid)
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("OUTPUTS = 19", "OUTPUTS = 18"),
-        ('"1",', '"m",'),
-        ('f"copy_{n}"', 'f"copied_{n}"'),
-        ("PARAMETERS: ClassVar = {}", 'PARAMETERS: ClassVar = {"own": NullReading}'),
-    ],
-    ids=["number", "unit", "name", "parameters"],
-)
-def test_the_guid_changes_when_a_variable_changes(
-    fmu_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str
-) -> None:
-    source = NULL_FMU.read_text()
-    assert source.count(old) == 1
-    changed = tmp_path / "changed_null_fmu.py"
-    changed.write_text(source.replace(old, new))
-    module = build_fmus.load_module(changed)
-    monkeypatch.delitem(sys.modules, changed.stem)
-    root = ElementTree.fromstring(build_fmus.description(build_fmus.fmu_class(module)))
-    guid = read_model_description(str(fmu_directory / "Null.fmu")).guid
-    assert root.attrib["guid"] != guid
-
-
-def members(fmu: Path) -> Iterator[tuple[str, bytes]]:
-    with zipfile.ZipFile(fmu) as archive:
-        for name in archive.namelist():
-            yield name, archive.read(name)
-
-
-def test_the_file_holds_nothing_of_this_machine_but_the_place_of_its_python(fmu: Path) -> None:
-    telling = {
-        str(build_fmus.ROOT),
-        str(Path.home()),
-        os.path.realpath(tempfile.gettempdir()),
-        sys.prefix,
-        sys.base_prefix,
-        socket.gethostname(),
-    }
-    # whole words: a short name of a host may be a part of any word
-    words = [re.compile(rb"(?<!\w)" + re.escape(os.fsencode(w)) + rb"(?!\w)") for w in telling]
-    contents = dict(members(fmu))
-    place = contents.pop("resources/python.txt").decode()
-    assert f"executable={sys.executable}" in place.splitlines()
-    found = {name for name, content in contents.items() for w in words if w.search(content)}
-    assert found == set()
-
-
-def test_the_file_holds_what_it_needs_and_nothing_else(fmu: Path) -> None:
-    names = [name for name, _ in members(fmu)]
-    assert len(names) == len(set(names))
-    folders = {name.rpartition("/")[0] for name in names}
-    host = build_fmus.binding.host_platform()
-    assert folders == {
-        "",
-        f"binaries/{host}",
-        "documentation/licenses",
-        "resources",
-        "resources/fmus",
-        "resources/pythonfmu",
-        "resources/sensor_models",
-        "resources/sensor_models/kernels",
-        "resources/sensor_models/presets",
-    }
-    assert not [name for name in names if name.endswith((".pyc", ".o", ".part"))]

@@ -11,7 +11,7 @@ import pytest
 from sensor_models.encoder import Encoder, EncoderMode, EncoderParameters
 from sensor_models.faults import Fault, FaultMode, FaultWave
 from sensor_models.random import stream_key
-from tests.fmus.driving import drive, record_run
+from tests.fmus.driving import drive, inputs_of, record_run
 from tests.fmus.host import open_fmu
 
 ABSOLUTE = {"mode": EncoderMode.absolute, "lower": -10.0, "upper": 10.0}
@@ -27,7 +27,8 @@ def measured(fmu: Path, position: float, **parameters: Any) -> Any:
 
 @pytest.mark.acceptance("ENC-1")
 @pytest.mark.parametrize(
-    ("position", "resolution", "expected"), [(0.3, 0.1, 0.3), (-0.05, 0.1, -0.1), (1.2345, 0.01, 1.23)]
+    ("position", "resolution", "expected"),
+    [(0.3, 0.1, 0.3), (-0.05, 0.1, -0.1), (1.2345, 0.01, 1.23)],
 )
 def test_enc_1_positions_are_rounded_down_to_codes(
     encoder_fmu: Path, position: float, resolution: float, expected: float
@@ -168,24 +169,17 @@ def test_the_fmu_equals_the_model_called_directly(
             encoder.set(
                 {
                     "joint.position": position,
-                    **inputs_of(fault, "fault"),
+                    **inputs_of(fault),
                     **inputs_of(speed_fault, "fault.speed"),
                 }
             )
             encoder.step(k / 100, 0.01)
-            expected = dataclasses.asdict(
-                model.sample(k, k / 100, position, fault, speed_fault)
-            )
+            expected = dataclasses.asdict(model.sample(k, k / 100, position, fault, speed_fault))
             assert encoder.outputs() == {
                 **expected,
                 "sample.count": k + 1,
                 "sample.time": k / 100,
             }
-
-
-def inputs_of(fault: Fault, prefix: str) -> dict[str, float]:
-    """The inputs that put a fault on a signal."""
-    return {f"{prefix}.{name}": value for name, value in dataclasses.asdict(fault).items()}
 
 
 @pytest.mark.parametrize(
@@ -233,7 +227,7 @@ WAVES = {
 def test_a_fault_wave_is_added_to_the_position(encoder_fmu: Path, wave: FaultWave) -> None:
     fault = Fault(wave=wave, amplitude=2.0, period=1.0, offset=0.125)
     with open_fmu(encoder_fmu) as encoder:
-        encoder.initialize({**ABSOLUTE, **inputs_of(fault, "fault"), "joint.position": 3.0})
+        encoder.initialize({**ABSOLUTE, **inputs_of(fault), "joint.position": 3.0})
         readings = drive(encoder, [0.0, 0.25, 0.5, 0.75, 1.0], lambda t: {"joint.position": 3.0})
     # an offset belongs to a wave; all numbers are exact in binary
     offset = 0.0 if wave == FaultWave.none else 0.125

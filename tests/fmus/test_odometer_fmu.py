@@ -1,6 +1,5 @@
 """FMU ``Odometer``: acceptance rows, the model behind it, faults."""
 
-import dataclasses
 import math
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from sensor_models.odometer import (
     OdometerParameters,
 )
 from sensor_models.random import stream_key
-from tests.fmus.driving import drive
+from tests.fmus.driving import drive, inputs_of
 from tests.fmus.host import open_fmu
 
 WHEEL = 0.35
@@ -27,9 +26,7 @@ def distance_of(fmu: Path, rotation: float, resolution: float = 0.0) -> float:
     parameters = {"wheel_radius": WHEEL, "resolution": resolution}
     with open_fmu(fmu) as odometer:
         odometer.initialize(parameters)
-        readings = drive(
-            odometer, [0.0, 1.0, 2.0], lambda t: {"joint.position": rotation * t}
-        )
+        readings = drive(odometer, [0.0, 1.0, 2.0], lambda t: {"joint.position": rotation * t})
         return float(readings[-1]["distance"])
 
 
@@ -98,11 +95,6 @@ def test_the_fmu_equals_the_model_called_directly(
             odometer.step(k / 50, 0.02)
             expected = model.sample(k, k / 50, rotation, fault).distance
             assert odometer.get("distance") == expected
-
-
-def inputs_of(fault: Fault) -> dict[str, float]:
-    """The inputs that put a fault on the distance."""
-    return {f"fault.{name}": value for name, value in dataclasses.asdict(fault).items()}
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,31 @@ def parameters(tmp_path: Path, text: str) -> dict:
     return read_preset(written(tmp_path, GOOD + text)).parameters
 
 
+PARTS = """
+[preset]
+name = "Lantern"
+sensor = ["Lantern", "Lamp", "Mirror"]
+description = "A lantern"
+unknown = []
+
+[preset.datasheet]
+publisher = "Maker"
+title = "Sheet"
+revision = "1"
+
+[parameters]
+rate = 5.0
+frame.width = 2.0
+
+[parameters.lamp]
+power = 3.0
+glow.xyz = 4.0
+
+[parameters.mirror]
+power = 0.0
+"""
+
+
 @pytest.fixture
 def package_at(tmp_path, monkeypatch):
     """The package as a loader finds it that moved it to another place."""
@@ -53,9 +78,10 @@ def package_at(tmp_path, monkeypatch):
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_every_shipped_preset_is_valid_and_found_by_its_name(path):
     preset = read_preset(path)
-    assert preset.name in list_presets(preset.sensor)
-    assert load_preset(preset.sensor, preset.name) == preset.parameters
-    assert preset.parameters
+    assert load_preset(preset.sensors[0], preset.name) == preset.parameters
+    for sensor in preset.sensors:
+        assert preset.name in list_presets(sensor)
+        assert load_preset(sensor, preset.name)
 
 
 def test_as5048a_has_the_numbers_of_its_datasheet():
@@ -108,6 +134,27 @@ def test_a_preset_of_one_kind_of_sensor_is_unknown_for_another():
         load_preset("Teapot", "AS5048A")
 
 
+def test_the_parts_of_a_whole_share_its_file(package_at):
+    written(package_at, PARTS)
+    lamp = {"power": 3.0, "glow.x": 4.0, "glow.y": 4.0, "glow.z": 4.0}
+    assert load_preset("Lamp", "Lantern") == {"rate": 5.0, **lamp}
+    assert load_preset("Mirror", "Lantern") == {"rate": 5.0, "power": 0.0}
+    assert load_preset("Lantern", "Lantern") == {
+        "rate": 5.0,
+        "frame.width": 2.0,
+        "mirror.power": 0.0,
+        **{f"lamp.{name}": value for name, value in lamp.items()},
+    }
+
+
+def test_a_name_may_be_given_to_one_file_for_each_sensor(package_at):
+    written(package_at, PARTS)
+    written(package_at, GOOD.replace("Any-1 X", "Lantern"), "two.toml")
+    assert list_presets("Lantern") == list_presets("Mirror") == ["Lantern"]
+    with pytest.raises(ParameterError, match=r"two\.toml: preset\.name"):
+        list_presets("Lamp")
+
+
 def test_presets_are_read_where_the_package_lies_now(package_at):
     written(package_at, GOOD)
     assert list_presets("Lamp") == ["Any-1 X"]
@@ -144,6 +191,12 @@ def test_groups_become_dotted_names(tmp_path):
     assert parameters(tmp_path, text) == expected
 
 
+def test_one_value_stands_for_all_axes_of_a_vector(tmp_path):
+    text = 'a.b.xyz = { value = 2, unit = "kHz" }\nxyz = 1\n'
+    expected = {"a.b.x": 2000.0, "a.b.y": 2000.0, "a.b.z": 2000.0, "xyz": 1}
+    assert parameters(tmp_path, text) == expected
+
+
 # Exact where the factor is; else two roundings of 1.1e-16 each, one here and one there.
 @pytest.mark.parametrize(
     ("value", "unit", "expected"),
@@ -153,18 +206,24 @@ def test_groups_become_dotted_names(tmp_path):
         (360, "deg/s", math.tau),
         (360 * 3600, "deg/h", math.tau),
         (60, "rpm", math.tau),
+        (180, "deg/s/K", math.pi),
         (180, "deg/s/sqrt(Hz)", math.pi),
         (180 * 60, "deg/sqrt(h)", math.pi),  # x deg/sqrt(3600 s)
+        (180 * 9.80665, "deg/s/g", math.pi),
         (2, "g", 19.6133),
         (1000, "mg", 9.80665),
         (1e6, "ug", 9.80665),
+        (1000, "mg/K", 9.80665),
         (1000, "mg/sqrt(Hz)", 9.80665),
         (1e6, "ug/sqrt(Hz)", 9.80665),
+        (60, "m/s/sqrt(h)", 1.0),  # x m/s / sqrt(3600 s)
         (1e3, "mT", 1.0),
         (1e6, "uT", 1.0),
         (1e9, "nT", 1.0),
+        (1e9, "nT/sqrt(Hz)", 1.0),
         (1e4, "gauss", 1.0),
         (1e7, "mgauss", 1.0),
+        (1e10, "ugauss/sqrt(Hz)", 1.0),
         (100, "cm", 1.0),
         (1000, "mm", 1.0),
         (1e6, "um", 1.0),
@@ -175,8 +234,14 @@ def test_groups_become_dotted_names(tmp_path):
         (0.001, "kHz", 1.0),
         (1e-6, "MHz", 1.0),
         (100, "%", 1.0),
+        (100, "%/K", 1.0),
+        (1e6, "ppm/K", 1.0),
         (4, "cpr", math.pi / 2),
         (3, "bits per turn", math.pi / 4),
+        (0.5, "LSB/(deg/s)", math.pi / 90),
+        (2, "LSB/g", 4.903325),
+        (1e-6, "LSB/uT", 1.0),
+        (2, "LSB/gauss", 0.00005),
     ],
 )
 def test_units_are_converted_to_si(tmp_path, value, unit, expected):
@@ -232,6 +297,16 @@ def test_a_preset_without_datasheet_is_refused(tmp_path):
         ('revision = "1"', 'revision = " "', r"preset\.datasheet\.revision: must be a text that"),
         ("unknown = []", 'unknown = "noise"', r"preset\.unknown: must be a list"),
         ("unknown = []", "unknown = [1]", r"preset\.unknown\[0\]: must be a text"),
+        ('sensor = "Lamp"', "sensor = []", r"preset\.sensor: must be a text, or a list of two"),
+        ('sensor = "Lamp"', 'sensor = ["Lamp"]', r"preset\.sensor: must be a text, or a list"),
+        ('sensor = "Lamp"', 'sensor = ["A", "A"]', r"preset\.sensor: .* or more that differ"),
+        ('sensor = "Lamp"', 'sensor = ["A", 1]', r"preset\.sensor\[1\]: must be a text"),
+        (
+            'sensor = "Lamp"',
+            'sensor = ["A", "Lamp"]',
+            r"preset\.sensor: 'Lamp' has no parameters lamp\.\.\.",
+        ),
+        ("[parameters]", "[parameters]\na.xyz = 1\na.y = 2", r"parameters\.a\.y: is given twice"),
         ("[parameters]", "", r"parameters: is missing"),
         ("[parameters]", "[parameters]\na = [1]", r"parameters\.a: must be a number, a switch"),
         ("[parameters]", "[parameters]\na = nan", r"parameters\.a: nan is not a finite"),
@@ -260,6 +335,11 @@ def test_a_preset_without_datasheet_is_refused(tmp_path):
             "[parameters]",
             '[parameters]\na = { value = 0, unit = "cpr" }',
             r"parameters\.a\.value: 0 cpr must be above 0",
+        ),
+        (
+            "[parameters]",
+            '[parameters]\na = { value = -1, unit = "LSB/g" }',
+            r"parameters\.a\.value: -1 LSB/g must be above 0",
         ),
         ("[parameters]", "[parameters]\na = ", r"one\.toml: "),
     ],

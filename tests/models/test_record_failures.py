@@ -194,7 +194,7 @@ assert len(told) == 1
 #: Whole blocks, all written, so that closing adds nothing to the spool.
 FULL_WHILE_CONVERTING = """
 append(8 * record._block_bytes // record._row_bytes)
-record._spool.finish()
+record._spool.flush()
 fill_disk(50_000)
 try:
     record.close()

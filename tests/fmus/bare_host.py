@@ -1,0 +1,165 @@
+"""A host in Python that needs nothing but Python itself: loads unpacked FMUs through ctypes.
+
+Run as ``python bare_host.py COMMANDS``, with a JSON list of commands, each a list of words:
+
+    open DIRECTORY        instantiate the FMU that is unpacked there
+    start DIRECTORY SET   set values (JSON object by name) and go through initialization mode
+    step DIRECTORY T H    do a step
+    get DIRECTORY NAME    the value of a variable
+    free DIRECTORY        free the instance
+    remove DIRECTORY      remove the directory
+    kernels               all compiled functions and the signatures they are ready for
+
+It prints a JSON list with one answer for each: the value (the status of calls that have one) and
+the messages that came with it.
+"""
+
+import ctypes
+import json
+import pathlib
+import re
+import shutil
+import sys
+from typing import Any
+from xml.etree import ElementTree
+
+LOGGER = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p
+)
+SUFFIXES = {"win32": ".dll", "darwin": ".dylib"}
+TYPES = {
+    "Real": ("Real", ctypes.c_double),
+    "Integer": ("Integer", ctypes.c_int),
+    "Enumeration": ("Integer", ctypes.c_int),
+    "Boolean": ("Boolean", ctypes.c_int),
+    "String": ("String", ctypes.c_char_p),
+}
+
+messages: list[str] = []
+
+
+class Callbacks(ctypes.Structure):
+    """fmi2CallbackFunctions."""
+
+    _fields_ = (
+        ("logger", LOGGER),
+        ("allocate", ctypes.c_void_p),
+        ("free", ctypes.c_void_p),
+        ("finished", ctypes.c_void_p),
+        ("environment", ctypes.c_void_p),
+    )
+
+
+def take_message(environment: int, name: bytes, status: int, category: bytes, text: bytes) -> None:
+    messages.append(text.decode().replace("%%", "%"))
+
+
+class Fmu:
+    """An instance of an unpacked FMU."""
+
+    def __init__(self, directory: str) -> None:
+        root = ElementTree.parse(f"{directory}/modelDescription.xml").getroot()
+        self.variables = {v.attrib["name"]: v for v in root.iter("ScalarVariable")}
+        suffix = SUFFIXES.get(sys.platform, ".so")
+        (binary,) = pathlib.Path(directory, "binaries").glob(f"*/*{suffix}")
+        self.library = ctypes.CDLL(str(binary))
+        self.callbacks = Callbacks(logger=LOGGER(take_message))
+        instantiate = self.library.fmi2Instantiate
+        instantiate.restype = ctypes.c_void_p
+        self.handle = instantiate(
+            b"sensor",
+            1,
+            root.attrib["guid"].encode(),
+            pathlib.Path(directory, "resources").as_uri().encode(),
+            ctypes.byref(self.callbacks),
+            0,
+            0,
+        )
+
+    def call(self, function: str, *arguments: object) -> int:
+        """The status of a call on the instance."""
+        called = getattr(self.library, f"fmi2{function}")
+        return int(called(ctypes.c_void_p(self.handle), *arguments))
+
+    def start(self, values: dict[str, float | str]) -> int:
+        """The worst status of setting values and initialising."""
+        statuses = [self.set(name, value) for name, value in values.items()]
+        zero = ctypes.c_double(0.0)
+        statuses.append(self.call("SetupExperiment", 0, zero, zero, 0, zero))
+        statuses.append(self.call("EnterInitializationMode"))
+        statuses.append(self.call("ExitInitializationMode"))
+        return max(statuses)
+
+    def set(self, name: str, value: float | str) -> int:
+        """Set one variable."""
+        function, kind, reference = self.access(name)
+        plain = value.encode() if isinstance(value, str) else value
+        return self.call(f"Set{function}", reference, ctypes.c_size_t(1), (kind * 1)(plain))
+
+    def get(self, name: str) -> float:
+        """The value of one number."""
+        function, kind, reference = self.access(name)
+        value = (kind * 1)()
+        assert self.call(f"Get{function}", reference, ctypes.c_size_t(1), value) == 0
+        return float(value[0])
+
+    def free(self) -> None:
+        """End the instance."""
+        self.library.fmi2FreeInstance.restype = None
+        self.library.fmi2FreeInstance(ctypes.c_void_p(self.handle))
+
+    def access(self, name: str) -> tuple[str, Any, ctypes.Array[ctypes.c_uint]]:
+        """Name of the functions, C type and reference of a variable."""
+        variable = self.variables[name]
+        function, kind = TYPES[variable[0].tag]
+        reference = (ctypes.c_uint * 1)(int(variable.attrib["valueReference"]))
+        return function, kind, reference
+
+
+def kernels() -> list[str]:
+    """The compiled functions of the FMUs' packages, each with its signatures."""
+    found = []
+    for name, module in list(sys.modules.items()):
+        if re.match(r"sensor_models\.kernels\b", name):
+            for function, value in vars(module).items():
+                if hasattr(value, "signatures"):
+                    found.append(f"{name}.{function}: {value.signatures}")
+    return sorted(found)
+
+
+def answer(fmus: dict[str, Fmu], command: str, words: list[Any]) -> Any:
+    """Carry out one command."""
+    if command == "kernels":
+        return kernels()
+    key, *rest = words
+    if command == "open":
+        fmus[key] = Fmu(key)
+        return fmus[key].handle is not None
+    if command == "start":
+        return fmus[key].start(*rest)
+    if command == "step":
+        return fmus[key].call("DoStep", *map(ctypes.c_double, rest), 1)
+    if command == "get":
+        return fmus[key].get(*rest)
+    if command == "free":
+        fmus.pop(key).free()
+    elif command == "remove":
+        shutil.rmtree(key)
+    else:
+        raise ValueError(command)
+    return None
+
+
+def main() -> None:
+    """Carry out all commands."""
+    fmus: dict[str, Fmu] = {}
+    answers = []
+    for command, *words in json.loads(sys.argv[1]):
+        messages.clear()
+        value = answer(fmus, command, words)
+        answers.append({"value": value, "messages": list(messages)})
+    print(json.dumps(answers))
+
+
+if __name__ == "__main__":
+    main()
