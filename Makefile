@@ -26,6 +26,7 @@ fmus: $(VENV)/installed
 
 demo: fmus
 	$(BIN)/python examples/wheel.py
+	$(BIN)/python examples/imu.py
 
 test: $(VENV)/installed
 	$(BIN)/python -m pytest

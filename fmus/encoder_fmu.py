@@ -8,6 +8,7 @@ from sensor_models.encoder import Encoder, EncoderParameters, EncoderReading, wa
 from sensor_models.faults import Fault, check_fault
 from sensor_models.kernels.motion import interpolate_joint
 from sensor_models.quantities import real
+from sensor_models.random import stream_key
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class EncoderFmu(SensorFmu):
         own = parameters.of(EncoderParameters)
         for warning in warnings_of(own):
             self.warn(warning)
-        return Encoder(own, self.random_stream(seed, "noise"))
+        return Encoder(own, stream_key(seed, self.identity, "noise"))
 
     def measure(
         self, model: Encoder, index: int, time: float, truth: Vector, held: Groups

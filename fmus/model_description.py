@@ -5,6 +5,7 @@ pythonfmu writes one too, but without units, ranges, enumerations and initial un
 
 import hashlib
 import os
+import re
 import uuid
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
@@ -18,21 +19,16 @@ from sensor_models import __version__
 if TYPE_CHECKING:
     from fmus.sensor_fmu import SensorFmu
 
-#: Exponents of the base units of each unit that a quantity may have.
-UNITS: Mapping[str, Mapping[str, int]] = {
+#: The symbols that units are made of, as exponents of base units.
+SYMBOLS: Mapping[str, Mapping[str, int]] = {
     "1": {},
     "m": {"m": 1},
     "s": {"s": 1},
-    "Hz": {"s": -1},
     "rad": {"rad": 1},
-    "rad/s": {"rad": 1, "s": -1},
-    "rad/s2": {"rad": 1, "s": -2},
-    "m/s": {"m": 1, "s": -1},
-    "m/s2": {"m": 1, "s": -2},
-    "1/m": {"m": -1},
+    "K": {"K": 1},
+    "Hz": {"s": -1},
     "T": {"kg": 1, "s": -2, "A": -1},
     "W": {"kg": 1, "m": 2, "s": -3},
-    "K": {"K": 1},
 }
 
 #: Display units of angles: name and the factor that leads to it.
@@ -114,13 +110,23 @@ def guid_of(model_name: str, table: VariableTable) -> str:
     return f"{{{uuid.UUID(bytes=digest[:16])}}}"
 
 
+def base_units(unit: str) -> dict[str, str]:
+    """The exponents of a unit such as ``m/s2/K`` or ``rad.s/m``."""
+    exponents: dict[str, int] = {}
+    for operator, symbol, power in re.findall(r"(^|[./])([A-Za-z]+|1)(\d*)", unit):
+        for base, exponent in SYMBOLS[symbol].items():
+            signed = (-1 if operator == "/" else 1) * int(power or 1) * exponent
+            exponents[base] = exponents.get(base, 0) + signed
+    return {base: str(exponent) for base, exponent in exponents.items() if exponent}
+
+
 def add_units(root: Element, table: VariableTable) -> None:
     """Every unit in use with its base units; degrees to display angles."""
     definitions = SubElement(root, "UnitDefinitions")
     for unit in sorted({v.quantity.unit for v in table.of_type("Real")}):
         element = SubElement(definitions, "Unit", {"name": unit})
         if "sqrt" not in unit:  # FMI's exponents are whole numbers
-            SubElement(element, "BaseUnit", {base: str(n) for base, n in UNITS[unit].items()})
+            SubElement(element, "BaseUnit", base_units(unit))
         if unit in DISPLAY_UNITS:
             display = {"name": DISPLAY_UNITS[unit], "factor": number(DEGREES)}
             SubElement(element, "DisplayUnit", display)

@@ -7,6 +7,7 @@ from sensor_models.faults import Fault, check_fault
 from sensor_models.kernels.motion import interpolate_linear
 from sensor_models.odometer import Odometer, OdometerParameters, OdometerReading
 from sensor_models.quantities import real
+from sensor_models.random import stream_key
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class OdometerFmu(SensorFmu):
 
     def create_model(self, parameters: Groups, seed: int) -> Odometer:
         """The odometer with its noise stream."""
-        return Odometer(parameters.of(OdometerParameters), self.random_stream(seed, "noise"))
+        return Odometer(parameters.of(OdometerParameters), stream_key(seed, self.identity, "noise"))
 
     def measure(
         self, model: Odometer, index: int, time: float, truth: Vector, held: Groups

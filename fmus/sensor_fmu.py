@@ -39,7 +39,6 @@ from sensor_models.frames import BodyState, normalised_orientation
 from sensor_models.kernels.motion import ORIENTATION, interpolate_body
 from sensor_models.presets import load_preset
 from sensor_models.quantities import ParameterError, integer, real, string
-from sensor_models.random import stream_key
 from sensor_models.records import RecordParameters
 
 __all__ = ["BodySensorFmu", "Group", "Groups", "SensorFmu", "Vector"]
@@ -243,9 +242,10 @@ class SensorFmu(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
         """Send a warning to the master."""
         self.log(message, Fmi2Status.warning)
 
-    def random_stream(self, seed: int, term: str) -> NDArray[np.uint64]:
-        """The key of the random numbers of one error term of this instance."""
-        return stream_key(seed, f"{self.model_name}/{self.instance_name}", term)
+    @property
+    def identity(self) -> str:
+        """Whose random numbers these are: equal ones share their noise."""
+        return f"{self.model_name}/{self.instance_name}"
 
     # ---- saved states ------------------------------------------------------------------------
 

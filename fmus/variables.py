@@ -83,7 +83,12 @@ class Group:
         for field, quantity in quantities_of(self.declaring).items():
             parts = [value_of(self.name(name)) for name, _ in quantity.parts(quantity.default)]
             fields[field] = tuple(parts) if quantity.components else parts[0]
-        return self.declaring(**fields)
+        try:
+            return self.declaring(**fields)
+        except ParameterError as error:
+            if not self.prefix:
+                raise
+            raise ParameterError(f"{self.prefix}.{error}") from error
 
 
 T = TypeVar("T")

@@ -16,6 +16,15 @@ Parameters Frozen dataclasses whose fields are declared with ``quantities``: uni
 Bad input  A parameter outside its range is refused with ``ParameterError``. A reading that
            cannot be made of its inputs (not finite) is NaN and leaves the state alone.
 
+Sources, cited in the modules by these names (numbers are those of their equations)
+
+AGX        AGX Sensor report: lidar, surface and ambient materials, IMU, encoder, odometer
+CONE       thesis on a function-based cone sensor for AGXUnity
+CORR       Basilisk memorandum on sensor corruptions, draft 1.0, 2017
+VANE       Sensor modelling for the Virtual Autonomous Navigation Environment
+GYM        Aerial Gym documentation of its sensors
+Where a module departs from its source, it says so and why.
+
 Layers: ``kernels`` is compiled and sees floats and arrays only; the other modules are the
 models; the FMUs in the package ``fmus`` stand on top and are never imported from here.
 """

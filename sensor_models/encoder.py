@@ -1,6 +1,6 @@
 """Encoder: position, speed and edges of a joint, rotary or linear.
 
-Model and deviations: ``kernels.encoder`` (PHYSICS.md, section 23). The input is the position of a
+Model and deviations: ``kernels.encoder`` (AGX, eq. 31-34). The input is the position of a
 joint, one sample at a time; the unit is rad, and m for a linear encoder. The speed comes from the
 changes of the reported position alone, as in a real encoder, so its time resolution is that of
 the samples: the relative error of a speed is at most the sample interval over the time per code.

@@ -1,6 +1,6 @@
 """Faults that a master injects into a signal while the simulation runs.
 
-Model: ``kernels.faults`` (PHYSICS.md, sections 22.6 and 22.7). A wave is added to the reading, a
+Model: ``kernels.faults`` (CORR). A wave is added to the reading, a
 mode other than none replaces the reading, both after every other stage of the sensor. At the
 sensors a wave starts at time 0 and a square wave spends half of its period up.
 

@@ -17,10 +17,11 @@ from sensor_models.kernels.motion import (
     normalise_quaternion,
     rotate_vector,
 )
-from sensor_models.quantities import ParameterError, real
+from sensor_models.quantities import ParameterError, check, real
 
 __all__ = [
     "BodyState",
+    "MountParameters",
     "interpolate_body",
     "interpolate_joint",
     "interpolate_linear",
@@ -29,6 +30,7 @@ __all__ = [
     "normalise_quaternion",
     "normalised_orientation",
     "rotate_vector",
+    "unit_orientation",
 ]
 
 XYZ = ("x", "y", "z")
@@ -80,6 +82,44 @@ class BodyState:
     )
 
 
+@dataclasses.dataclass(frozen=True)
+class MountParameters:
+    """Where a sensor sits on its body; the orientation is brought to unit length."""
+
+    position: tuple[float, float, float] = real(
+        (0.0, 0.0, 0.0),
+        "m",
+        "Position of the sensor in the frame of the body",
+        components=XYZ,
+        name="mount.position",
+    )
+    orientation: tuple[float, float, float, float] = real(
+        IDENTITY,
+        "1",
+        "Orientation of the sensor: quaternion, takes vectors of the sensor to the body frame",
+        components=WXYZ,
+        name="mount.orientation",
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        orientation = unit_orientation(*self.orientation, name="mount.orientation")
+        object.__setattr__(self, "orientation", orientation)  # frozen for everybody else
+
+
+def unit_orientation(
+    w: float, x: float, y: float, z: float, name: str, also_allowed: str = ""
+) -> Quaternion:
+    """A quaternion at unit length; one without a direction is refused."""
+    length = math.hypot(w, x, y, z)
+    if not SHORTEST <= length < math.inf:
+        raise ParameterError(
+            f"{name} = ({w}, {x}, {y}, {z}) has no direction, allowed is a quaternion w, x, y, z "
+            f"of finite numbers with a length of at least {SHORTEST:g}{also_allowed}"
+        )
+    return w / length, x / length, y / length, z / length
+
+
 def normalised_orientation(
     w: float, x: float, y: float, z: float, name: str = "body.orientation"
 ) -> tuple[Quaternion, bool]:
@@ -90,10 +130,4 @@ def normalised_orientation(
     """
     if w == x == y == z == 0.0:
         return IDENTITY, False
-    length = math.hypot(w, x, y, z)
-    if not SHORTEST <= length < math.inf:
-        raise ParameterError(
-            f"{name} = ({w}, {x}, {y}, {z}) has no direction, allowed is a quaternion w, x, y, z "
-            f"of finite numbers with a length of at least {SHORTEST:g}, or four zeros"
-        )
-    return (w / length, x / length, y / length, z / length), True
+    return unit_orientation(w, x, y, z, name, ", or four zeros"), True

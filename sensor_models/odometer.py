@@ -1,6 +1,6 @@
 """Odometer: the distance that a wheel has rolled.
 
-Model and deviations: ``kernels.odometer`` (PHYSICS.md, section 24). The input is the rotation of
+Model and deviations: ``kernels.odometer`` (AGX, section 6). The input is the rotation of
 the wheel's joint in rad, signed and with its whole turns; input that wraps at 2π needs ``unwrap``.
 """
 

@@ -54,3 +54,12 @@ def stamps(start, rate, end):
     """Index and instant of all samples from start to end, in exact arithmetic."""
     count = math.floor((Fraction(end) - Fraction(start)) * Fraction(rate)) + 1
     return [(k, start + k / rate) for k in range(count)]
+
+
+def allan_deviation(signal, rate, averaging_time):
+    """The overlapping Allan deviation of a rate signal, by second differences of its integral."""
+    count = round(averaging_time * rate)
+    # without its mean, which has no effect, the integral stays small and its differences exact
+    integral = np.concatenate([[0.0], np.cumsum(signal - np.mean(signal))]) / rate
+    second = integral[2 * count :] - 2.0 * integral[count:-count] + integral[: -2 * count]
+    return math.sqrt(np.mean(second**2) / (2.0 * averaging_time**2))

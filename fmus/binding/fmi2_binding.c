@@ -174,6 +174,13 @@ static fmi2Component start_instance(Instance *instance, fmi2String uri) {
                      uri);
         return NULL;
     }
+    if (!has_loader(path)) {
+        report_error(instance,
+                     "fmi2Instantiate: resource location '%s' holds no fmu_loader.py: no FMU is"
+                     " unpacked there.",
+                     uri);
+        return NULL;
+    }
     instance->resources = copy_text(path);
     if (!python_start(path, error, sizeof error)) {
         send_message(instance, fmi2Error, "logStatusError", error);

@@ -25,7 +25,7 @@ OLDEST_PYTHON = (3, 10)
 PACKAGES = ("pythonfmu", "sensor_models", "fmus")
 
 #: Imported only where they are used, which says so if they are missing.
-OPTIONAL = ("pyarrow",)
+OPTIONAL = ("pyarrow", "pygeomag")
 
 _lock = threading.RLock()
 

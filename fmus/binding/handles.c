@@ -1,7 +1,8 @@
 /* Handles: numbers that stand for instances and states, see instance.h.
 
-   A handle holds the index of a slot and how often the slot was used before. A freed handle
-   keeps its old count and therefore never fits again. */
+   A handle holds the index of a slot and how often the slot was used before, mixed with the
+   address of this library. A freed handle keeps its old count and therefore never fits again, and
+   those of another FMU, which has a library of its own, do not fit either. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -22,7 +23,8 @@ static Slot *slots;
 static uint32_t slot_count;
 
 static void *handle_of(uint32_t index) {
-    return (void *)(uintptr_t)(((uint64_t)slots[index].uses << INDEX_BITS) | (index + 1));
+    uint64_t library = (uint64_t)(uintptr_t)&slots_lock * 0x9E3779B97F4A7C15u >> INDEX_BITS;
+    return (void *)(uintptr_t)((slots[index].uses ^ library) << INDEX_BITS | (index + 1));
 }
 
 /* The slot of a handle, or NULL if the handle is none of ours or was freed. */

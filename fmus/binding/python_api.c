@@ -5,6 +5,7 @@
 #include "python_api.h"
 
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,29 @@ static void set_flag(void *library, const char *name) {
     if (flag) *flag = 1;
 }
 
+/* Python takes over SIGINT at the first import of its module `_signal`, even if it was started
+   without signal handlers. So that is imported here, and the host gets its handler back. */
+#ifdef _WIN32
+static void initialise_without_signals(void) {
+    void (*handler)(int) = signal(SIGINT, SIG_IGN);
+    Py_InitializeEx(0);
+    PyObject *module = PyImport_ImportModule("_signal");
+    if (module) Py_DecRef(module);
+    PyErr_Clear();
+    signal(SIGINT, handler);
+}
+#else
+static void initialise_without_signals(void) {
+    struct sigaction handler;
+    sigaction(SIGINT, NULL, &handler);
+    Py_InitializeEx(0);
+    PyObject *module = PyImport_ImportModule("_signal");
+    if (module) Py_DecRef(module);
+    PyErr_Clear();
+    sigaction(SIGINT, &handler, NULL);
+}
+#endif
+
 /* Starts an interpreter that leaves its host alone: no signal handlers, no environment variables
    (a bad PYTHONHOME would end the process), no dependence on the host's locale. */
 static int initialise(void *library, const char *executable, char *error, size_t error_size) {
@@ -57,8 +81,10 @@ static int initialise(void *library, const char *executable, char *error, size_t
     if (current) snprintf(locale, sizeof locale, "%s", current);
     set_flag(library, "Py_IgnoreEnvironmentFlag");
     set_flag(library, "Py_UTF8Mode");
-    set_program_name(Py_DecodeLocale(executable, NULL)); /* kept by Python, never freed */
-    Py_InitializeEx(0);
+    static wchar_t *program_name; /* Python keeps the pointer */
+    program_name = Py_DecodeLocale(executable, NULL);
+    set_program_name(program_name);
+    initialise_without_signals();
     setlocale(LC_CTYPE, locale);
     PySys_SetObject(EMBEDDED_MARK, PyDict_New());
     PyEval_SaveThread();

@@ -21,6 +21,7 @@ typedef ptrdiff_t Py_ssize_t;
     F(void, PyEval_RestoreThread, (void *))                                                  \
     F(PyObject *, PyEval_EvalCode, (PyObject *, PyObject *, PyObject *))                     \
     F(PyObject *, PyEval_GetBuiltins, (void))                                                \
+    F(PyObject *, PyImport_ImportModule, (const char *))                                     \
     F(int, PyGILState_Ensure, (void))                                                        \
     F(void, PyGILState_Release, (int))                                                       \
     F(void *, PyGILState_GetThisThreadState, (void))                                         \

@@ -165,7 +165,7 @@ static int ask_interpreter(const char *executable, const char *resources, Python
     if (!pipe) return 0;
     int read = read_place(pipe, place);
     close_pipe(pipe);
-    return read;
+    return read && place->executable[0] && place->version[0];
 }
 
 /* Opens the library of a place, or adds to `error` what is missing there. */

@@ -1,6 +1,6 @@
 r"""Encoder: one sample from the position of a joint to position, speed and edges.
 
-Model (PHYSICS.md, section 23), in signal order, u the position:
+Model (AGX, eq. 31-34), in signal order, u the position:
 
     noise        u + N(0, σ²)                                                    (31)
     binning      r ⌊u/r + 1e-9⌋; off for r = 0                                   (32)

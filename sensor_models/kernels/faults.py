@@ -8,8 +8,8 @@ Model, with the phase p = frac((t - t0) / T) in [0, 1):
     reading   stuck value, if a mode is on; else truth + waveform + offset
 
 Symbols: A amplitude, T period, t0 start, duty the share of the period spent at +A.
-Source: PHYSICS.md, sections 22.6 (stuck) and 22.7 (waveforms); the order, faults after everything
-else, is section 22.1's.
+Source: CORR (stuck modes and waveforms); the order, faults after everything
+else, is that of CORR.
 
 Deviations: the source gets a stuck reading by moving both saturation limits to it. Here the value
 is replaced and the limits stay, which shows the same readings and leaves nothing to restore. The

@@ -1,6 +1,6 @@
 r"""Odometer: one sample from the rotation of a wheel to the distance travelled.
 
-Model (PHYSICS.md, section 24), in signal order, u the rotation, R the wheel radius, r the
+Model (AGX, section 6), in signal order, u the rotation, R the wheel radius, r the
 resolution and σ the noise:
 
     unwrap         u + 2π turns, the smaller way round between two samples (if asked for)

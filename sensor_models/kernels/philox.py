@@ -11,7 +11,9 @@ easy as 1, 2, 3", SC11, section 3.3 and table 2.
 
 Word 0 becomes the uniform draw, words 1 and 2 the normal one (Box and Muller, 1958), so the two
 draws of one counter are independent. Only one of the two normals of a pair is used: a draw that
-depended on its neighbour would not be a function of its own counter.
+depended on its neighbour would not be a function of its own counter. Where the draws of one
+sample belong together (the axes of a sensor), all four words of a block become normal draws, each
+by itself, as the quantile of a uniform one (``normals``).
 
 A key stands for one error term of one sensor (``sensor_models.random``). Samples count from 0.
 Lanes tell apart the draws of one sample: axes, rays, stages.
@@ -25,6 +27,8 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from sensor_models.kernels.normal_law import quantile
 
 MULTIPLIER_0 = np.uint64(0xD2E7470EE14C6C93)
 MULTIPLIER_1 = np.uint64(0xCA5A826395121157)
@@ -83,3 +87,22 @@ def normal(key: NDArray[np.uint64], sample: int, lane: int) -> float:
     _, radial, angular, _ = block(key, sample, lane)
     radius = math.sqrt(-2.0 * math.log(open_unit(radial)))
     return radius * math.cos(2.0 * math.pi * open_unit(angular))
+
+
+@njit(cache=True, forceinline=True)
+def centred_uniforms(
+    key: NDArray[np.uint64], sample: int, lane: int
+) -> tuple[float, float, float, float]:
+    """Four uniform draws on (-1/2, 1/2), of the whole block of a counter."""
+    a, b, c, d = block(key, sample, lane)
+    return open_unit(a) - 0.5, open_unit(b) - 0.5, open_unit(c) - 0.5, open_unit(d) - 0.5
+
+
+@njit(cache=True, forceinline=True)
+def normals(key: NDArray[np.uint64], sample: int, lane: int) -> tuple[float, float, float, float]:
+    """Four normal draws, of the whole block of a counter: the quantiles of its uniform ones.
+
+    A stream is drawn from either here or by ``uniform`` and ``normal``: they share words.
+    """
+    a, b, c, d = centred_uniforms(key, sample, lane)
+    return quantile(a), quantile(b), quantile(c), quantile(d)

@@ -1,207 +1,56 @@
-"""Speed bars, each measured against a peer in the same run: ``python -m tests.bench``.
+"""Speed bars, each measured against a peer in the same run: ``python -m tests.bench [NAME ...]``.
 
-A machine is noisy, so a ratio to a peer counts, best of several runs of each, taken in turns. The
-one absolute bar is that of a call through all layers, which has no peer. The exit code says
-whether all bars hold.
+A machine is noisy, so a ratio to a peer counts, best of several runs of each, taken in turns.
+Bars without a peer are absolute. The exit code says whether all bars hold.
 """
 
-import shutil
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-
-import fmpy
-from fmpy.fmi2 import FMU2Slave
 
 import build_fmus
 from fmus.binding.compile import host_platform
+from tests.bench import calls, inertial
+from tests.bench.bars import Bar
 from tests.bench.reference_fmu import build_reference_fmu
 from tests.conftest import NULL_FMU
-from tests.masters.c_master import CMaster, build_master
+from tests.masters.c_master import build_master
 from tests.masters.fmu_files import FmuFiles
 
-STEP = 0.001
-BODY_INPUTS = [
-    *(f"body.position.{axis}" for axis in "xyz"),
-    *(f"body.orientation.{axis}" for axis in "wxyz"),
-    *(f"body.velocity.{axis}" for axis in "xyz"),
-    *(f"body.angular_velocity.{axis}" for axis in "xyz"),
-]
+Subject = Callable[[Path, Callable[[str], FmuFiles]], list[Bar]]
+
+SUBJECTS: dict[str, Subject] = {
+    "calls-c": lambda master, fmu: calls.call_in_c(master, fmu("Null"), fmu("Reference")),
+    "calls-fmpy": lambda _, fmu: calls.call_in_fmpy(fmu("Null"), fmu("Reference")),
+    "load": lambda master, fmu: calls.load(master, fmu("Encoder")),
+    "imu": lambda master, fmu: inertial.bars(master, fmu("Imu")),
+}
 
 
-@dataclass(frozen=True)
-class Bar:
-    """A measured figure and the highest that it may be."""
-
-    what: str
-    figure: float
-    highest: float
-    unit: str
-    detail: str
-
-    @property
-    def holds(self) -> bool:
-        """Whether the figure is within the bar."""
-        return self.figure <= self.highest
-
-
-def start_values() -> dict[str, float]:
-    """A body at rest."""
-    return {name: float(name == "body.orientation.w") for name in BODY_INPUTS}
-
-
-def real_outputs(files: FmuFiles) -> list[str]:
-    """The Real outputs of an FMU."""
-    description = fmpy.read_model_description(files.directory)
-    return [
-        v.name for v in description.modelVariables if v.causality == "output" and v.type == "Real"
-    ]
-
-
-def c_round(executable: Path, files: FmuFiles) -> float:
-    """Microseconds for set 13 Reals, doStep, get 20 Reals in the C master."""
-    with CMaster(executable) as master:
-        instance = master.load(files).instantiate()
-        instance.initialize()
-        inputs = {name: (value, 0.0) for name, value in start_values().items()}
-        cost = instance.bench(inputs, real_outputs(files), STEP, 100_000)
-        instance.free()
-    return cost.best
-
-
-def call_in_c(executable: Path, null: FmuFiles, reference: FmuFiles) -> list[Bar]:
-    """What our binding and base class cost for a model that costs nothing."""
-    ours = min(c_round(executable, null) for _ in range(3))
-    compiled = min(c_round(executable, reference) for _ in range(3))
-    detail = f"compiled reference {compiled:.2f} us"
-    return [Bar("C master: set 13 + doStep + get 20 Reals", ours, 12.0, "us", detail)]
-
-
-class FmpySlave:
-    """An initialised instance in fmpy, with what a round of calls needs."""
-
-    def __init__(self, path: Path) -> None:
-        description = fmpy.read_model_description(path)
-        self._folder = fmpy.extract(path)
-        self.fmu = FMU2Slave(
-            guid=description.guid,
-            unzipDirectory=self._folder,
-            modelIdentifier=description.coSimulation.modelIdentifier,
-            instanceName="bench",
-        )
-        self.fmu.instantiate()
-        self.fmu.setupExperiment(startTime=0.0)
-        self.fmu.enterInitializationMode()
-        self.fmu.exitInitializationMode()
-        by_name = {v.name: v for v in description.modelVariables}
-        self.inputs = [by_name[name].valueReference for name in BODY_INPUTS]
-        self.outputs = [
-            v.valueReference
-            for v in description.modelVariables
-            if v.causality == "output" and v.type == "Real"
-        ]
-        self.time = 0.0
-
-    def rounds(self, count: int) -> float:
-        """Microseconds for one round, averaged over some."""
-        fmu, inputs, outputs = self.fmu, self.inputs, self.outputs
-        values = list(start_values().values())
-        start = time.perf_counter()
-        for _ in range(count):
-            fmu.setReal(inputs, values)
-            fmu.doStep(self.time, STEP)
-            fmu.getReal(outputs)
-            self.time += STEP
-        return (time.perf_counter() - start) / count * 1e6
-
-    def close(self) -> None:
-        """End the instance."""
-        self.fmu.terminate()
-        self.fmu.freeInstance()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def call_in_fmpy(null: Path, reference: Path) -> list[Bar]:
-    """The same round in a Python master, against a compiled FMU with the same variables."""
-    slaves = {"ours": FmpySlave(null), "compiled": FmpySlave(reference)}
-    best = best_in_turns({name: lambda s=s: s.rounds(2_000) for name, s in slaves.items()}, 20)
-    for slave in slaves.values():
-        slave.close()
-    detail = f"{best['ours']:.1f} us, compiled reference {best['compiled']:.1f} us"
-    ratio = best["ours"] / best["compiled"]
-    return [Bar("fmpy: the same round, ours to compiled", ratio, 2.0, "x", detail)]
-
-
-def best_in_turns(measured: Mapping[str, Callable[[], float]], turns: int) -> dict[str, float]:
-    """The best figure of each, all measured in turns so that they share what the machine does."""
-    figures: dict[str, list[float]] = {name: [] for name in measured}
-    for _ in range(turns):
-        for name, measure in measured.items():
-            figures[name].append(measure())
-    return {name: min(values) for name, values in figures.items()}
-
-
-def timed(command: Sequence[str], **options: object) -> float:
-    """Seconds that a command takes."""
-    start = time.perf_counter()
-    subprocess.run(command, check=True, capture_output=True, **options)  # type: ignore[call-overload]  # options pass through
-    return time.perf_counter() - start
-
-
-def load_and_step(executable: Path, files: FmuFiles) -> float:
-    """Seconds from the start of a C host to the end of the first step of an FMU with kernels."""
-    start = time.perf_counter()
-    with CMaster(executable) as master:
-        instance = master.load(files).instantiate()
-        instance.initialize()
-        instance.step(0.0, STEP).expect()
-        duration = time.perf_counter() - start
-        instance.free()
-    return duration
-
-
-def load(executable: Path, encoder: FmuFiles) -> list[Bar]:
-    """Loading an FMU that uses Numba, its kernels cached, against importing Numba alone."""
-    load_and_step(executable, encoder)  # fills the caches
-    best = best_in_turns(
-        {
-            "ours": lambda: load_and_step(executable, encoder),
-            "numba": lambda: timed([sys.executable, "-c", "import numba"]),
-        },
-        7,
-    )
-    detail = f"{best['ours']:.2f} s, import numba {best['numba']:.2f} s"
-    ratio = best["ours"] / best["numba"]
-    return [Bar("load to first step, to `import numba`", ratio, 3.0, "x", detail)]
-
-
-def main() -> int:
-    """Measure all bars and print them."""
+def main(names: list[str]) -> int:
+    """Measure the named subjects, or all, and print their bars as they come."""
+    holds = True
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder)
         modules = [*build_fmus.fmu_modules().values(), build_fmus.load_module(NULL_FMU)]
         build_fmus.build(modules, directory, platforms=[host_platform()])
-        reference = build_reference_fmu(directory)
-        executable = build_master(directory)
-        null, encoder, compiled = (
-            FmuFiles.unpack(path, directory / "unpacked" / path.stem)
-            for path in (directory / "Null.fmu", directory / "Encoder.fmu", reference)
-        )
-        bars = [
-            *call_in_c(executable, null, compiled),
-            *call_in_fmpy(directory / "Null.fmu", reference),
-            *load(executable, encoder),
-        ]
-    for bar in bars:
-        verdict = "holds" if bar.holds else "FAILS"
-        figure = f"{bar.figure:8.2f} {bar.unit:<3} (at most {bar.highest:g})"
-        print(f"{verdict}  {bar.what:<44} {figure}  {bar.detail}")
-    return 0 if all(bar.holds for bar in bars) else 1
+        build_reference_fmu(directory)
+        master = build_master(directory)
+        unpacked: dict[str, FmuFiles] = {}
+
+        def fmu(name: str) -> FmuFiles:
+            if name not in unpacked:
+                file = directory / f"{name}.fmu"
+                unpacked[name] = FmuFiles.unpack(file, directory / "unpacked" / name)
+            return unpacked[name]
+
+        for name in names or SUBJECTS:
+            for bar in SUBJECTS[name](master, fmu):
+                holds = holds and bar.holds
+                print(bar.line(), flush=True)
+    return 0 if holds else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

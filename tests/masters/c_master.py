@@ -258,6 +258,10 @@ class Library:
         """A pointer that is no instance of this library: NULL, WILD or FOREIGN."""
         return Instance(self.master, f"{pointer}/{self.name}", self.files)
 
+    def mistaken_for(self, other: Instance) -> Instance:
+        """The pointer of another library's instance, as if it were one of this library."""
+        return Instance(self.master, f"@of:{other.name}/{self.name}", self.files)
+
     def cycle(self, count: int, step: float, instance_name: str = "instance") -> Growth:
         """Creates, initialises, steps once, terminates and frees an instance many times."""
         handle = self.master.new_name("instance")

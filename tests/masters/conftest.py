@@ -1,6 +1,6 @@
 """What the tests in masters share: the C master, built once, and the reference FMU."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -9,6 +9,7 @@ from tests.bench.reference_fmu import build_reference_fmu
 from tests.masters.c_instance import Instance
 from tests.masters.c_master import CMaster, Library, build_master
 from tests.masters.fmu_files import FmuFiles
+from tests.masters.sensors import MODELS
 
 
 @pytest.fixture(scope="session")
@@ -45,3 +46,27 @@ def instance(library: Library) -> Instance:
     created = library.instantiate("sensor 1")
     created.initialize()
     return created
+
+
+@pytest.fixture(scope="session")
+def sensor_files(
+    fmu_directory: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Mapping[str, FmuFiles]:
+    """The sensors' FMUs by name, unpacked; they are shared, so copy what is to be changed."""
+    unpacked = tmp_path_factory.mktemp("unpacked")
+    return {
+        name: FmuFiles.unpack(fmu_directory / f"{name}.fmu", unpacked / name) for name in MODELS
+    }
+
+
+@pytest.fixture(scope="module")
+def shared_master(master_executable: Path) -> Iterator[CMaster]:
+    """One master for all tests of a module, which must survive them and end well."""
+    with CMaster(master_executable) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def sensors(shared_master: CMaster, sensor_files: Mapping[str, FmuFiles]) -> Mapping[str, Library]:
+    """The sensors' libraries in that one master, by name."""
+    return {name: shared_master.load(files) for name, files in sensor_files.items()}

@@ -126,17 +126,30 @@ static void *bad_pointer(const char *word) {
     refuse("unknown pointer %s", word);
 }
 
+static struct instance *instance_named(const char *name) {
+    struct instance *instance = FIND(instances, INSTANCE_LIMIT, name);
+    if (instance->library == NULL) {
+        refuse("unknown instance %s", name);
+    }
+    return instance;
+}
+
+/* The component that a word with an @ stands for: another library's, or none at all. */
+static fmi2Component bad_component(const char *word) {
+    static const char mark[] = "@of:";
+    size_t length = sizeof mark - 1;
+    return strncmp(word, mark, length) == 0 ? instance_named(word + length)->component
+                                            : bad_pointer(word);
+}
+
 struct target next_target(void) {
     char *word = (char *)next_word("instance");
     if (*word == '@') {
         const char *kind = strsep(&word, "/");
         struct library *library = library_named(word == NULL ? "" : word);
-        return (struct target){.library = library, .component = bad_pointer(kind)};
+        return (struct target){.library = library, .component = bad_component(kind)};
     }
-    struct instance *instance = FIND(instances, INSTANCE_LIMIT, word);
-    if (instance->library == NULL) {
-        refuse("unknown instance %s", word);
-    }
+    struct instance *instance = instance_named(word);
     return (struct target){.library = instance->library, .component = instance->component};
 }
 

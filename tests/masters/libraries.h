@@ -38,7 +38,8 @@ void list_missing_functions(void);
 struct library *next_library(void);
 /* The slot of an instance that is to be created; a used name is used again. */
 struct instance *next_new_instance(void);
-/* An instance by name, or @null/<library>, @wild/<library>, @foreign/<library>. */
+/* An instance by name, or @null/<library>, @wild/<library>, @foreign/<library>,
+ * @of:<instance>/<library>. */
 struct target next_target(void);
 /* A state by name, made on first use; @null, @wild, @foreign stand for bad handles. */
 fmi2FMUstate *next_state(void);

@@ -22,7 +22,8 @@
  * Libraries, instances and states have names of the caller's choice. Instances @null/<library>,
  * @wild/<library> and @foreign/<library> are a null pointer, one to unmapped memory, and one to
  * memory of the master's own; so are the states @null, @wild and @foreign, and where a state's
- * address is passed @nowhere is a null pointer. A freed instance keeps its name and its pointer.
+ * address is passed @nowhere is a null pointer. Instances @of:<instance>/<library> are pointers
+ * that another library has made. A freed instance keeps its name and its pointer.
  * Arrays are joined by commas, or @empty, or @null:<count>; strings are percent-encoded, or @null;
  * a serialised state is hexadecimal. Array lengths are not words of their own. A last word @null
  * of a call that fills a buffer passes a null pointer for the buffer.

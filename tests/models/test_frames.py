@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sensor_models.frames import BodyState, normalised_orientation
+from sensor_models.frames import (
+    BodyState,
+    MountParameters,
+    normalised_orientation,
+    unit_orientation,
+)
 from sensor_models.kernels import motion
 from sensor_models.quantities import ParameterError, check, quantities_of
 
@@ -92,3 +97,41 @@ def test_an_orientation_without_direction_is_refused_by_name_and_value(values):
     message = str(refusal.value)
     assert message.startswith(f"mount.orientation = {values}")
     assert "at least 1e-06" in message
+
+
+def test_the_mount_has_the_names_of_the_interface_and_is_at_the_origin_by_default():
+    expected = [
+        *((f"mount.position.{axis}", 0.0) for axis in "xyz"),
+        *zip((f"mount.orientation.{axis}" for axis in "wxyz"), (1.0, 0.0, 0.0, 0.0), strict=True),
+    ]
+    assert scalars(MountParameters()) == expected
+    assert [quantity.unit for quantity in quantities_of(MountParameters).values()] == ["m", "1"]
+
+
+def test_the_orientation_of_the_mount_is_brought_to_unit_length():
+    mount = MountParameters(orientation=(0.0, 3.0, 0.0, -4.0))
+    assert mount.orientation == (0.0, 0.6, 0.0, -0.8)
+    assert dataclasses.replace(mount, position=(1.0, 2.0, 3.0)).orientation == mount.orientation
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"orientation": (0.0, 0.0, 0.0, 0.0)}, r"mount\.orientation = \(0\.0, 0\.0, 0\.0, 0\.0\)"),
+        ({"orientation": (1e-7, 0.0, 0.0, 0.0)}, "has no direction, .* length of at least 1e-06$"),
+        ({"orientation": (1.0, math.nan, 0.0, 0.0)}, r"mount\.orientation\.x = nan is not a"),
+        ({"position": (0.0, 0.0, math.inf)}, r"mount\.position\.z = inf is not a finite number"),
+        ({"position": (0.0, 0.0)}, r"mount\.position has 2 components, needs 3"),
+    ],
+)
+def test_a_mount_without_place_or_direction_is_refused_by_name(wrong, message):
+    with pytest.raises(ParameterError, match=message):
+        MountParameters(**wrong)
+
+
+def test_an_orientation_that_must_be_there_may_not_be_four_zeros():
+    with pytest.raises(
+        ParameterError, match=r"^there = \(0\.0, 0\.0, 0\.0, 0\.0\) has no direction"
+    ):
+        unit_orientation(0.0, 0.0, 0.0, 0.0, "there")
+    assert unit_orientation(2.0, 0.0, 0.0, 0.0, "there") == (1.0, 0.0, 0.0, 0.0)

@@ -1,0 +1,57 @@
+"""FMU ``Imu``: accelerometer, gyroscope and magnetometer on one body, and their increments."""
+
+from fmus.inertial import InertialFmu, SceneInput, Surroundings
+from fmus.sensor_fmu import Group, Groups
+from sensor_models.accelerometer import AccelerometerParameters
+from sensor_models.clock import SamplingParameters
+from sensor_models.frames import MountParameters
+from sensor_models.gyroscope import GyroscopeParameters
+from sensor_models.imu import Imu, ImuParameters, ImuReading, SubsensorPose, Subsensors
+from sensor_models.inertial import AccelerationInputs, GravityParameters
+from sensor_models.magnetometer import MagnetometerParameters
+
+ACCELEROMETER, GYROSCOPE, MAGNETOMETER = "accelerometer", "gyroscope", "magnetometer"
+
+
+class ImuFmu(InertialFmu):
+    """The IMU model behind FMI variables."""
+
+    model_name = "Imu"
+    description_text = "Nine-axis IMU with velocity and angle increments"
+    SIGNALS = (
+        (ACCELEROMETER, AccelerometerParameters, ACCELEROMETER),
+        (GYROSCOPE, GyroscopeParameters, GYROSCOPE),
+        (MAGNETOMETER, MagnetometerParameters, MAGNETOMETER),
+    )
+    PARAMETERS = (
+        Group(ImuParameters),
+        *(Group(part, prefix) for prefix, own, _ in SIGNALS for part in (own, SubsensorPose)),
+        *InertialFmu.BODY,
+    )
+    HELD = (
+        Group(Surroundings),
+        Group(SceneInput),
+        *InertialFmu.fault_groups(ACCELEROMETER, GYROSCOPE, MAGNETOMETER),
+    )
+    READING = ImuReading
+
+    def create_model(self, parameters: Groups, seed: int) -> Imu:
+        """The IMU with its noise streams, in the magnetic field of its parameters."""
+        subsensors = Subsensors(
+            accelerometer=parameters.of(AccelerometerParameters, ACCELEROMETER),
+            gyroscope=parameters.of(GyroscopeParameters, GYROSCOPE),
+            magnetometer=parameters.of(MagnetometerParameters, MAGNETOMETER),
+            accelerometer_pose=parameters.of(SubsensorPose, ACCELEROMETER),
+            gyroscope_pose=parameters.of(SubsensorPose, GYROSCOPE),
+            magnetometer_pose=parameters.of(SubsensorPose, MAGNETOMETER),
+        )
+        return Imu(
+            parameters.of(ImuParameters),
+            subsensors,
+            parameters.of(MountParameters),
+            seed,
+            self.identity,
+            parameters.of(SamplingParameters).sample_rate,
+            parameters.of(GravityParameters),
+            parameters.of(AccelerationInputs),
+        )

@@ -1,0 +1,97 @@
+"""What the FMUs of accelerometer, gyroscope, magnetometer and IMU share."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fmus.sensor_fmu import BodySensorFmu, Group, Groups, Vector
+from sensor_models.faults import Fault, check_fault
+from sensor_models.frames import XYZ, BodyState, MountParameters
+from sensor_models.inertial import ROOM_TEMPERATURE, AccelerationInputs, GravityParameters
+from sensor_models.quantities import ParameterError, integer, real
+from sensor_models.triaxial import TriaxialParameters, has_limits
+
+
+@dataclass(frozen=True)
+class BodyAccelerations:
+    """What a master may know of the motion beside the velocities."""
+
+    acceleration: tuple[float, float, float] = real(
+        (0.0, 0.0, 0.0),
+        "m/s2",
+        "Acceleration of the body's origin in the world frame, where use_acceleration_inputs",
+        components=XYZ,
+        name="body.acceleration",
+    )
+    angular_acceleration: tuple[float, float, float] = real(
+        (0.0, 0.0, 0.0),
+        "rad/s2",
+        "Angular acceleration of the body in the world frame, where use_acceleration_inputs",
+        components=XYZ,
+        name="body.angular_acceleration",
+    )
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What acts on the sensor itself."""
+
+    temperature: float = real(
+        ROOM_TEMPERATURE, "K", "Temperature of the sensor, for temperature slopes", minimum=0.0
+    )
+
+
+@dataclass(frozen=True)
+class SceneInput:
+    """The world around."""
+
+    scene_handle: int = integer(
+        0, "Handle of a scene; 0 takes the magnetic field of the parameters", minimum=0
+    )
+
+
+class InertialFmu(BodySensorFmu):
+    """A sensor with three axes for each of its signals."""
+
+    TRUTH: ClassVar[tuple[Group, ...]] = (Group(BodyState), Group(BodyAccelerations))
+    BODY: ClassVar[tuple[Group, ...]] = (
+        Group(MountParameters),
+        Group(GravityParameters),
+        Group(AccelerationInputs),
+    )
+    #: For each signal with axes: the prefix of its groups, its parameters, its name for people.
+    SIGNALS: ClassVar[tuple[tuple[str, type[TriaxialParameters], str], ...]]
+    default_step = 0.001
+
+    _newest_held: Groups | None = None
+    _newest_faults: tuple[Fault, ...] = ()
+
+    @staticmethod
+    def fault_groups(*prefixes: str) -> tuple[Group, ...]:
+        """A fault on each axis of the signals with these prefixes."""
+        dotted = [f"{prefix}." if prefix else "" for prefix in prefixes]
+        return tuple(Group(Fault, f"{dot}fault.{axis}") for dot in dotted for axis in XYZ)
+
+    def check_held(self, held: Groups, parameters: Groups) -> None:
+        """An axis has limits where its saturation is on."""
+        for prefix, declaring, signal in self.SIGNALS:
+            own = parameters.of(declaring, prefix)
+            for axis, group in enumerate(self.fault_groups(prefix)):
+                limited = has_limits(own, axis)
+                check_fault(held.of(Fault, group.prefix), f"{signal}.{XYZ[axis]}", limited)
+        scene = held.instances.get(Group(SceneInput))
+        if scene is not None and scene.scene_handle != 0:
+            raise ParameterError(
+                f"scene_handle = {scene.scene_handle} is no scene of this process,"
+                " allowed is 0, which takes the magnetic field of the parameters"
+            )
+
+    def measure(self, model: Any, index: int, time: float, truth: Vector, held: Groups) -> Any:
+        """One sample of the body's motion."""
+        if held is not self._newest_held:  # held inputs seldom change
+            prefixes = [prefix for prefix, _, _ in self.SIGNALS]
+            self._newest_faults = tuple(
+                held.of(Fault, group.prefix) for group in self.fault_groups(*prefixes)
+            )
+            self._newest_held = held
+        temperature = held.of(Surroundings).temperature
+        return model.sample(index, time, truth, temperature, self._newest_faults)

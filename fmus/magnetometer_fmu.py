@@ -1,0 +1,33 @@
+"""FMU ``Magnetometer``: magnetic flux density on three axes."""
+
+from fmus.inertial import InertialFmu, SceneInput, Surroundings
+from fmus.sensor_fmu import Group, Groups
+from sensor_models.clock import SamplingParameters
+from sensor_models.frames import BodyState, MountParameters
+from sensor_models.magnetometer import (
+    Magnetometer,
+    MagnetometerParameters,
+    MagnetometerReading,
+)
+
+
+class MagnetometerFmu(InertialFmu):
+    """The magnetometer model behind FMI variables."""
+
+    model_name = "Magnetometer"
+    description_text = "Triaxial magnetometer with the error terms of its datasheet"
+    PARAMETERS = (Group(MagnetometerParameters), Group(MountParameters))
+    TRUTH = (Group(BodyState),)  # a field has no use for accelerations
+    HELD = (Group(Surroundings), Group(SceneInput), *InertialFmu.fault_groups(""))
+    SIGNALS = (("", MagnetometerParameters, "flux_density"),)
+    READING = MagnetometerReading
+
+    def create_model(self, parameters: Groups, seed: int) -> Magnetometer:
+        """The magnetometer with its noise streams, in the field of its parameters."""
+        return Magnetometer(
+            parameters.of(MagnetometerParameters),
+            parameters.of(MountParameters),
+            seed,
+            self.identity,
+            parameters.of(SamplingParameters).sample_rate,
+        )

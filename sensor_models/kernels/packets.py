@@ -1,0 +1,103 @@
+"""A packet of rays in memory: where its parts lie, how it is made and filled.
+
+One aligned block holds what Embree reads and writes (rays, hits, valid flags, arguments of the
+call), and behind Embree's context, whose address filters are given, what the filters keep. It is
+laid out in words of 4 bytes, ``WIDTH`` of them a row.
+
+Source: Embree 4 API reference, RTCRayHit4/8/16, RTCIntersectArguments, RTCRayQueryContext.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sensor_models.kernels.embree import INVALID_ID, WIDTH
+from sensor_models.kernels.memory import put_int64
+from sensor_models.kernels.options import INLINE
+
+Triple = tuple[float, float, float]
+
+#: How functions are compiled that work on a packet and are called for every ray.
+ACCESS = {**INLINE, "error_model": "numpy"}
+
+# Rows of RTCRayHit4/8/16.
+ORIGIN, T_MIN, DIRECTION, T_MAX = 0, 3 * WIDTH, 4 * WIDTH, 8 * WIDTH
+MASK, RAY_ID = 9 * WIDTH, 10 * WIDTH
+NORMAL, U, V = 12 * WIDTH, 15 * WIDTH, 16 * WIDTH
+PRIMITIVE, GEOMETRY, INSTANCE, INSTANCE_PRIMITIVE = 17 * WIDTH, 18 * WIDTH, 19 * WIDTH, 20 * WIDTH
+VALID = 21 * WIDTH
+# RTCIntersectArguments: flags and features, then the addresses of context and filter.
+ARGUMENTS = 22 * WIDTH
+FLAGS, FEATURES = ARGUMENTS, ARGUMENTS + 1
+CONTEXT_ADDRESS, FILTER_ADDRESS = 1, 2  # in words of 8 bytes
+# RTCRayQueryContext has two words; the filters' part begins a row of 16 later.
+CONTEXT = ARGUMENTS + 16
+KEPT = CONTEXT + 16
+BEST_T, BEST_OWNER, BEST_PRIMITIVE = KEPT, KEPT + WIDTH, KEPT + 2 * WIDTH
+COUNT = KEPT + WIDTH  # of hits, where all are kept
+SAVED_GEOMETRY = KEPT + 3 * WIDTH
+# What a filter writes to beyond that: its address (8 bytes) and size.
+STORE_ADDRESS, STORE_SIZE = KEPT + 4 * WIDTH, KEPT + 4 * WIDTH + 2
+PACKET_WORDS = STORE_SIZE + 2
+
+#: Embree reads packets with aligned vector loads of up to 64 bytes: 16 words.
+ALIGNMENT = 16
+
+
+class Packet(NamedTuple):
+    """``WIDTH`` rays and their hits: the same memory, as integers and as floats."""
+
+    words: NDArray[np.int32]
+    floats: NDArray[np.float32]
+
+
+@njit(cache=True)
+def new_packet() -> Packet:
+    """A packet without rays."""
+    memory = np.zeros(PACKET_WORDS + ALIGNMENT, np.int32)
+    first = (-(memory.ctypes.data // 4)) % ALIGNMENT
+    words = memory[first : first + PACKET_WORDS]
+    for lane in range(WIDTH):
+        words[MASK + lane] = -1
+        words[RAY_ID + lane] = lane  # a filter may be shown one ray of the packet
+        words[INSTANCE_PRIMITIVE + lane] = INVALID_ID
+    words[FEATURES] = -1  # all
+    start = words.ctypes.data
+    put_int64(start + 4 * ARGUMENTS, CONTEXT_ADDRESS, start + 4 * CONTEXT)
+    words[CONTEXT] = INVALID_ID
+    words[CONTEXT + 1] = INVALID_ID
+    return Packet(words, words.view(np.float32))
+
+
+@njit(**ACCESS)
+def put_ray(
+    packet: Packet, lane: int, origin: Triple, direction: Triple, t_min: float, t_max: float
+) -> None:
+    """Put a ray into a packet, relative to Embree's origin."""
+    floats = packet.floats
+    floats[ORIGIN + lane] = origin[0]
+    floats[ORIGIN + WIDTH + lane] = origin[1]
+    floats[ORIGIN + 2 * WIDTH + lane] = origin[2]
+    floats[DIRECTION + lane] = direction[0]
+    floats[DIRECTION + WIDTH + lane] = direction[1]
+    floats[DIRECTION + 2 * WIDTH + lane] = direction[2]
+    floats[T_MIN + lane] = t_min
+    floats[T_MAX + lane] = t_max
+    packet.words[VALID + lane] = -1 if is_ray(origin, direction) else 0
+
+
+@njit(**ACCESS)
+def is_ray(origin: Triple, direction: Triple) -> bool:
+    """Whether a ray has a place and a direction."""
+    length = abs(direction[0]) + abs(direction[1]) + abs(direction[2])
+    place = abs(origin[0]) + abs(origin[1]) + abs(origin[2])
+    return (length > 0.0) & (length + place < math.inf)
+
+
+@njit(**ACCESS)
+def drop_ray(packet: Packet, lane: int) -> None:
+    """Leave a lane without a ray; it hits nothing."""
+    packet.words[VALID + lane] = 0

@@ -1,0 +1,141 @@
+"""What a call costs: through all layers from C and from fmpy, and from nothing to a first step."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import fmpy
+from fmpy.fmi2 import FMU2Slave
+
+from tests.bench.bars import Bar, best_in_turns
+from tests.masters.c_master import CMaster
+from tests.masters.fmu_files import FmuFiles
+
+STEP = 0.001
+BODY_INPUTS = [
+    *(f"body.position.{axis}" for axis in "xyz"),
+    *(f"body.orientation.{axis}" for axis in "wxyz"),
+    *(f"body.velocity.{axis}" for axis in "xyz"),
+    *(f"body.angular_velocity.{axis}" for axis in "xyz"),
+]
+
+
+def start_values() -> dict[str, float]:
+    """A body at rest."""
+    return {name: float(name == "body.orientation.w") for name in BODY_INPUTS}
+
+
+def real_outputs(files: FmuFiles) -> list[str]:
+    """The Real outputs of an FMU."""
+    description = fmpy.read_model_description(files.directory)
+    return [
+        v.name for v in description.modelVariables if v.causality == "output" and v.type == "Real"
+    ]
+
+
+def c_round(executable: Path, files: FmuFiles) -> float:
+    """Microseconds for set 13 Reals, doStep, get 20 Reals in the C master."""
+    with CMaster(executable) as master:
+        instance = master.load(files).instantiate()
+        instance.initialize()
+        inputs = {name: (value, 0.0) for name, value in start_values().items()}
+        cost = instance.bench(inputs, real_outputs(files), STEP, 100_000)
+        instance.free()
+    return cost.best
+
+
+def call_in_c(executable: Path, null: FmuFiles, reference: FmuFiles) -> list[Bar]:
+    """What our binding and base class cost for a model that costs nothing."""
+    ours = min(c_round(executable, null) for _ in range(3))
+    compiled = min(c_round(executable, reference) for _ in range(3))
+    detail = f"compiled reference {compiled:.2f} us"
+    return [Bar("C master: set 13 + doStep + get 20 Reals", ours, 12.0, "us", detail)]
+
+
+class FmpySlave:
+    """An initialised instance in fmpy, with what a round of calls needs."""
+
+    def __init__(self, files: FmuFiles) -> None:
+        description = fmpy.read_model_description(files.directory)
+        self.fmu = FMU2Slave(
+            guid=description.guid,
+            unzipDirectory=str(files.directory),
+            modelIdentifier=description.coSimulation.modelIdentifier,
+            instanceName="bench",
+        )
+        self.fmu.instantiate()
+        self.fmu.setupExperiment(startTime=0.0)
+        self.fmu.enterInitializationMode()
+        self.fmu.exitInitializationMode()
+        by_name = {v.name: v for v in description.modelVariables}
+        self.inputs = [by_name[name].valueReference for name in BODY_INPUTS]
+        self.outputs = [
+            v.valueReference
+            for v in description.modelVariables
+            if v.causality == "output" and v.type == "Real"
+        ]
+        self.time = 0.0
+
+    def rounds(self, count: int) -> float:
+        """Microseconds for one round, averaged over some."""
+        fmu, inputs, outputs = self.fmu, self.inputs, self.outputs
+        values = list(start_values().values())
+        start = time.perf_counter()
+        for _ in range(count):
+            fmu.setReal(inputs, values)
+            fmu.doStep(self.time, STEP)
+            fmu.getReal(outputs)
+            self.time += STEP
+        return (time.perf_counter() - start) / count * 1e6
+
+    def close(self) -> None:
+        """End the instance."""
+        self.fmu.terminate()
+        self.fmu.freeInstance()
+
+
+def call_in_fmpy(null: FmuFiles, reference: FmuFiles) -> list[Bar]:
+    """The same round in a Python master, against a compiled FMU with the same variables."""
+    slaves = {"ours": FmpySlave(null), "compiled": FmpySlave(reference)}
+    best = best_in_turns({name: lambda s=s: s.rounds(2_000) for name, s in slaves.items()}, 20)
+    for slave in slaves.values():
+        slave.close()
+    detail = f"{best['ours']:.1f} us, compiled reference {best['compiled']:.1f} us"
+    ratio = best["ours"] / best["compiled"]
+    return [Bar("fmpy: the same round, ours to compiled", ratio, 2.0, "x", detail)]
+
+
+def timed(command: Sequence[str], **options: object) -> float:
+    """Seconds that a command takes."""
+    start = time.perf_counter()
+    subprocess.run(command, check=True, capture_output=True, **options)  # type: ignore[call-overload]  # options pass through
+    return time.perf_counter() - start
+
+
+def load_and_step(executable: Path, files: FmuFiles) -> float:
+    """Seconds from the start of a C host to the end of the first step of an FMU with kernels."""
+    start = time.perf_counter()
+    with CMaster(executable) as master:
+        instance = master.load(files).instantiate()
+        instance.initialize()
+        instance.step(0.0, STEP).expect()
+        duration = time.perf_counter() - start
+        instance.free()
+    return duration
+
+
+def load(executable: Path, encoder: FmuFiles) -> list[Bar]:
+    """Loading an FMU that uses Numba, its kernels cached, against importing Numba alone."""
+    load_and_step(executable, encoder)  # fills the caches
+    best = best_in_turns(
+        {
+            "ours": lambda: load_and_step(executable, encoder),
+            "numba": lambda: timed([sys.executable, "-c", "import numba"]),
+        },
+        7,
+    )
+    detail = f"{best['ours']:.2f} s, import numba {best['numba']:.2f} s"
+    ratio = best["ours"] / best["numba"]
+    return [Bar("load to first step, to `import numba`", ratio, 3.0, "x", detail)]

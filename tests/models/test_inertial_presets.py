@@ -1,0 +1,207 @@
+"""The inertial measurement units among the presets, against their datasheets."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+import sensor_models
+from fmus.sensor_fmu import SamplingParameters
+from sensor_models.presets import list_presets, load_preset, read_preset
+from sensor_models.quantities import ParameterError, quantities_of
+from sensor_models.triaxial import TriaxialParameters
+
+FOLDER = Path(sensor_models.__file__).parent / "presets"
+
+SIX_AXES = ["ADIS16470", "BMI088"]
+NINE_AXES = ["MPU-9250", "VN-100"]
+
+# Hand conversions of what the datasheets say, each number in the sheet's own unit.
+G = 9.80665
+MICRO_G = 9.80665e-6
+MILLI_G = 9.80665e-3
+DEGREE = math.pi / 180  # also of deg/s and deg/s/sqrt(Hz)
+DEGREE_PER_HOUR = math.pi / 648000
+DEGREE_PER_ROOT_HOUR = math.pi / 10800  # an hour is 60^2 s
+GAUSS = 1e-4
+
+DATASHEETS = {
+    "BMI088": {
+        "sample_rate": 200,
+        "accelerometer.noise.density.x": 160 * MICRO_G,
+        "accelerometer.noise.density.y": 160 * MICRO_G,
+        "accelerometer.noise.density.z": 190 * MICRO_G,
+        "accelerometer.noise.bandwidth": 200 / 2,
+        "accelerometer.filter.cutoff": 80,
+        "accelerometer.discretization.lsb": G / 5460,
+        "accelerometer.saturation.min": -6 * G,
+        "accelerometer.saturation.max": 6 * G,
+        "gyroscope.noise.density": 0.014 * DEGREE,
+        "gyroscope.noise.bandwidth": 200 / 2,
+        "gyroscope.filter.cutoff": 64,
+        "gyroscope.discretization.lsb": DEGREE / 16.384,
+        "gyroscope.saturation.min": -2000 * DEGREE,
+        "gyroscope.saturation.max": 2000 * DEGREE,
+    },
+    "MPU-9250": {
+        "sample_rate": 1000 / (1 + 9),
+        "accelerometer.noise.density": 300 * MICRO_G,
+        "accelerometer.noise.bandwidth": 100 / 2,
+        "accelerometer.filter.cutoff": 44.8,
+        "accelerometer.discretization.lsb": G / 2048,
+        "accelerometer.saturation.min": -16 * G,
+        "accelerometer.saturation.max": 16 * G,
+        "gyroscope.noise.density": 0.01 * DEGREE,
+        "gyroscope.noise.bandwidth": 100 / 2,
+        "gyroscope.filter.cutoff": 41,
+        "gyroscope.discretization.lsb": DEGREE / 16.4,
+        "gyroscope.saturation.min": -2000 * DEGREE,
+        "gyroscope.saturation.max": 2000 * DEGREE,
+        "magnetometer.discretization.lsb": 0.15e-6,
+        "magnetometer.saturation.min": -4912e-6,
+        "magnetometer.saturation.max": 4912e-6,
+    },
+    "VN-100": {
+        "sample_rate": 800,
+        "accelerometer.noise.density": 0.14 * MILLI_G,
+        "accelerometer.instability": 0.04 * MILLI_G,
+        "accelerometer.filter.cutoff": 260,
+        "accelerometer.saturation.min": -16 * G,
+        "accelerometer.saturation.max": 16 * G,
+        "gyroscope.noise.density": 0.0035 * DEGREE,
+        "gyroscope.instability": 5 * DEGREE_PER_HOUR,
+        "gyroscope.filter.cutoff": 256,
+        "gyroscope.saturation.min": -2000 * DEGREE,
+        "gyroscope.saturation.max": 2000 * DEGREE,
+        "magnetometer.noise.density": 140e-6 * GAUSS,
+        "magnetometer.filter.cutoff": 200,
+        "magnetometer.saturation.min": -2.5 * GAUSS,
+        "magnetometer.saturation.max": 2.5 * GAUSS,
+    },
+    "ADIS16470": {
+        "sample_rate": 2000,
+        "accelerometer.noise.density": 0.037 / 60,
+        "accelerometer.instability": 13 * MICRO_G,
+        "accelerometer.filter.cutoff": 600,
+        "accelerometer.discretization.lsb": 1.25 * MILLI_G,
+        "accelerometer.saturation.min": -40 * G,
+        "accelerometer.saturation.max": 40 * G,
+        "gyroscope.noise.density": 0.34 * DEGREE_PER_ROOT_HOUR,
+        "gyroscope.instability": 8 * DEGREE_PER_HOUR,
+        "gyroscope.filter.cutoff": 550,
+        "gyroscope.discretization.lsb": 0.1 * DEGREE,
+        "gyroscope.saturation.min": -2000 * DEGREE,
+        "gyroscope.saturation.max": 2000 * DEGREE,
+    },
+}
+
+
+def numbers_of(values: dict) -> dict:
+    return {
+        name: value
+        for name, value in values.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    }
+
+
+def expanded(expected: dict, given: dict) -> dict:
+    """Expected numbers by full names: one for a vector stands for all its axes."""
+    found = {}
+    for name, value in expected.items():
+        names = [name] if name in given else [f"{name}.{axis}" for axis in "xyz"]
+        found.update(dict.fromkeys(names, value))
+    return found
+
+
+@pytest.mark.parametrize("name", DATASHEETS)
+def test_the_numbers_of_an_imu_are_those_of_its_datasheet_and_no_others(name):
+    given = load_preset("Imu", name)
+    expected = expanded(DATASHEETS[name], given)
+    # three roundings of 1.1e-16 at most, on either side
+    assert numbers_of(given) == pytest.approx(expected, rel=1e-15)
+
+
+@pytest.mark.parametrize("name", DATASHEETS)
+def test_switches_of_an_imu_go_with_its_numbers(name):
+    given = load_preset("Imu", name)
+    groups = {key.partition(".")[0] for key in given if "." in key}
+    expected = {}
+    for group in groups:
+        expected[f"{group}.saturation.on"] = True
+        if f"{group}.discretization.lsb.x" in given:
+            expected[f"{group}.discretization.on"] = True
+            expected[f"{group}.discretization.mode"] = "round"
+    assert {key: given[key] for key in given.keys() - numbers_of(given).keys()} == expected
+
+
+def test_imus_without_a_magnetometer_are_no_magnetometers_and_say_so():
+    assert list_presets("Imu") == sorted([*SIX_AXES, *NINE_AXES])
+    assert list_presets("Accelerometer") == list_presets("Gyroscope") == list_presets("Imu")
+    assert list_presets("Magnetometer") == NINE_AXES
+    for name in SIX_AXES:
+        preset = read_preset(FOLDER / f"{name.lower()}.toml")
+        assert "that of an Imu stays ideal" in preset.description
+        assert not any(key.startswith("magnetometer.") for key in preset.parameters)
+
+
+@pytest.mark.parametrize("name", DATASHEETS)
+@pytest.mark.parametrize("sensor", ["Accelerometer", "Gyroscope", "Magnetometer"])
+def test_a_part_of_an_imu_has_the_numbers_of_the_whole_without_their_group(name, sensor):
+    if name not in list_presets(sensor):
+        with pytest.raises(ParameterError, match=f"unknown for {sensor}"):
+            load_preset(sensor, name)
+        return
+    whole, part = load_preset("Imu", name), load_preset(sensor, name)
+    prefix = sensor.lower() + "."
+    assert part.pop("sample_rate") == whole["sample_rate"]
+    assert {prefix + key: value for key, value in part.items()} == {
+        key: value for key, value in whole.items() if key.startswith(prefix)
+    }
+
+
+@pytest.mark.parametrize("name", DATASHEETS)
+def test_the_parameters_of_an_imu_exist_and_are_accepted(name):
+    for sensor in ("Accelerometer", "Gyroscope", "Magnetometer"):
+        if name in list_presets(sensor):
+            given = load_preset(sensor, name)
+            fields = {}
+            for field, quantity in quantities_of(TriaxialParameters).items():
+                parts = [given.pop(key, v) for key, v in quantity.parts(quantity.default)]
+                value = tuple(parts) if quantity.components else parts[0]
+                chosen = quantity.choices is not None and isinstance(value, str)
+                fields[field] = quantity.choices[value] if chosen else value
+            TriaxialParameters(**fields)
+            assert given.keys() == {"sample_rate"} <= quantities_of(SamplingParameters).keys()
+
+
+@pytest.mark.parametrize(
+    ("preset", "sensor"),
+    [
+        ("BMI088", "Accelerometer"),
+        ("BMI088", "Gyroscope"),
+        ("MPU-9250", "Accelerometer"),
+        ("MPU-9250", "Gyroscope"),
+        ("MPU-9250", "Magnetometer"),
+    ],
+)
+def test_the_full_scale_is_that_of_a_16_bit_converter(preset, sensor):
+    given = load_preset(sensor, preset)
+    codes = given["saturation.max.z"] / given["discretization.lsb.z"]
+    # the sheets round sensitivities to three digits (16.4 for 16.384)
+    assert codes == pytest.approx(2**15, rel=1e-3)
+    assert given["saturation.min.z"] == -given["saturation.max.z"]
+
+
+def test_one_sided_densities_are_those_of_white_noise_up_to_half_the_rate():
+    for name in ("BMI088", "MPU-9250"):
+        given = load_preset("Gyroscope", name)
+        assert given["noise.bandwidth"] == given["sample_rate"] / 2
+    # the sheets' total noises, 0.1 deg/s rms in 47 and 92 Hz, are of one digit
+    for name, band in (("BMI088", 47), ("MPU-9250", 92)):
+        density = load_preset("Gyroscope", name)["noise.density.x"] / DEGREE
+        assert density * math.sqrt(band) == pytest.approx(0.1, abs=0.05 * 0.1)
+
+
+def test_the_random_walk_of_the_adis16470_is_its_one_sided_density_over_root_2():
+    density = load_preset("Gyroscope", "ADIS16470")["noise.density.x"] / DEGREE
+    assert density * math.sqrt(2) == pytest.approx(0.008, abs=0.0005)  # of one digit
