@@ -18,6 +18,12 @@ help:
 $(VENV)/installed: pyproject.toml
 	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV) ..."
+	@$(PIP) install --quiet --editable ".[test]"
+	@touch $@
+
+# The peers of the benchmarks are large, and nothing else needs them.
+$(VENV)/bench-installed: $(VENV)/installed
+	@echo "installing the peers of the benchmarks into $(VENV) ..."
 	@$(PIP) install --quiet --editable ".[bench]"
 	@touch $@
 
@@ -37,7 +43,7 @@ lint: $(VENV)/installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/installed
+bench: $(VENV)/bench-installed
 	$(BIN)/python -m tests.bench
 
 format: $(VENV)/installed

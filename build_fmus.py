@@ -1,10 +1,13 @@
-"""Build the FMUs: ``python build_fmus.py [--only NAME ...] [--output DIR] [--list]``.
+"""Build the FMUs: ``python build_fmus.py [--only NAME ...] [--scene FILE] [--output DIR]``.
 
 An FMU is made of its description, the compiled binding for each platform, and as resources the
 packages ``sensor_models``, ``fmus`` and ``pythonfmu`` in full, so that it runs wherever a Python
 with the packages of its ``requirements.txt`` is found. Of this machine it holds one thing, the
 place of the interpreter that built it (``resources/python.txt``), which the environment variable
-FMU_PYTHON overrides.
+FMU_PYTHON overrides. FMUs that can load a scene carry the built-in ones.
+
+With ``--scene`` they carry that scene, too, and ``Environment`` has inputs for its bodies; the main
+module of that FMU is then a generated one.
 """
 
 import argparse
@@ -12,11 +15,13 @@ import hashlib
 import importlib
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from xml.etree.ElementTree import indent, tostring
@@ -25,9 +30,13 @@ import pythonfmu
 
 import fmus
 import sensor_models
+from fmus.base import FmuBase
 from fmus.binding import compile as binding
+from fmus.binding.fmu_loader import OPTIONAL
 from fmus.model_description import model_description
-from fmus.sensor_fmu import SensorFmu
+from sensor_models.scene.errors import SceneError
+from sensor_models.scene.manifest import MANIFEST_NAME, load_scene, manifest_path
+from sensor_models.scene.model import Scene
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -37,11 +46,28 @@ else:
 ROOT = Path(__file__).resolve().parent
 BINDING = ROOT / "fmus" / "binding"
 BINDING_CACHE = ROOT / "build" / "binding"
+SCENES = ROOT / "scenes"
+GENERATED = ROOT / "build" / "generated"
+
+ENVIRONMENT = '''"""FMU ``Environment`` for the scene {name}."""
+
+from fmus.environment_fmu import EnvironmentFmu
+from sensor_models.scene.model import Body
+
+
+class SceneEnvironmentFmu(EnvironmentFmu):
+    """Has inputs for the bodies of this scene."""
+
+    built_for = {name!r}
+
+    @classmethod
+    def bodies(cls):
+        """The movable bodies of the scene."""
+        return {bodies!r}
+'''
 
 #: Packed into the resources beside the packages.
 LOADER_FILES = ("fmu_loader.py", "locate_python.py")
-#: What FMUs need is what the library needs, but for what they carry themselves.
-CARRIED = ("pythonfmu",)
 
 
 class BuildError(RuntimeError):
@@ -58,14 +84,14 @@ def fmu_modules() -> dict[str, ModuleType]:
     return modules
 
 
-def fmu_class(module: ModuleType) -> type[SensorFmu]:
+def fmu_class(module: ModuleType) -> type[FmuBase]:
     """The FMU class that a module defines."""
     classes = [
         value
         for value in vars(module).values()
         if getattr(value, "__module__", None) == module.__name__
         and isinstance(value, type)
-        and issubclass(value, SensorFmu)
+        and issubclass(value, FmuBase)
     ]
     if len(classes) != 1:
         raise BuildError(f"{module.__name__} defines {len(classes)} FMU classes, needs one")
@@ -83,10 +109,52 @@ def load_module(path: Path) -> ModuleType:
     return module
 
 
-def requirements() -> list[str]:
-    """The packages that an FMU needs, as pip wants them."""
+def environment_module(name: str, manifest: Path) -> ModuleType:
+    """The main module of an Environment for a scene, generated."""
+    GENERATED.mkdir(parents=True, exist_ok=True)
+    module = GENERATED / (re.sub(r"\W", "_", f"environment_for_{name}") + ".py")
+    bodies = read_scene(manifest).bodies
+    module.write_text(ENVIRONMENT.format(name=name, bodies=bodies), encoding="utf-8")
+    return load_module(module)
+
+
+def built_in_scenes() -> dict[str, Path]:
+    """The manifests of the built-in scenes by name."""
+    return {path.parent.name: path for path in sorted(SCENES.glob(f"*/{MANIFEST_NAME}"))}
+
+
+def named_scene(name_or_path: str) -> tuple[str, Path]:
+    """The name that a scene goes by inside of FMUs, and its manifest."""
+    manifest = manifest_path(name_or_path)
+    name = manifest.parent.name if manifest.name == MANIFEST_NAME else manifest.stem
+    if not re.fullmatch("[A-Za-z0-9_-]+", name):
+        raise BuildError(f"{manifest}: {name!r} is no name of a scene, allowed: A-Z a-z 0-9 _ -")
+    if built_in_scenes().get(name, manifest) != manifest:
+        raise BuildError(f"{manifest}: there is a built-in scene {name}, give this another name")
+    return name, manifest
+
+
+@cache
+def read_scene(manifest: Path) -> Scene:
+    """A scene, read once."""
+    return load_scene(manifest)
+
+
+def scene_files(scenes: Mapping[str, Path]) -> Iterator[tuple[str, bytes]]:
+    """The files of scenes, as they go into the resources."""
+    for name, manifest in scenes.items():
+        folder = f"resources/scenes/{name}"
+        yield f"{folder}/{MANIFEST_NAME}", manifest.read_bytes()
+        for file in read_scene(manifest).files:
+            if file != manifest:
+                yield f"{folder}/{file.relative_to(manifest.parent).as_posix()}", file.read_bytes()
+
+
+def requirements(model: type[FmuBase]) -> list[str]:
+    """The packages that an FMU needs or may use, as pip wants them."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return [r for r in project["dependencies"] if not r.startswith(CARRIED)]
+    wanted = (*model.PACKAGES, *OPTIONAL)
+    return [r for r in project["dependencies"] if re.split(r"[<>=;]", r)[0] in wanted]
 
 
 def python_place(executable: str) -> str:
@@ -116,15 +184,20 @@ def package_files(package: ModuleType, pattern: str) -> Iterator[tuple[str, byte
             )
 
 
-def resource_files(module: ModuleType, place: str) -> Iterator[tuple[str, bytes]]:
+def resource_files(
+    module: ModuleType, place: str, scenes: Mapping[str, Path]
+) -> Iterator[tuple[str, bytes]]:
     """Everything in ``resources/``."""
     yield from package_files(sensor_models, "**/*")
     yield from package_files(fmus, "*.py")
     yield from package_files(pythonfmu, "*.py")
+    if "scene" in fmu_class(module).table().by_name:  # it can load one
+        yield from scene_files(scenes)
     for name in LOADER_FILES:
         yield f"resources/{name}", (BINDING / name).read_bytes()
     yield "resources/python.txt", place.encode("utf-8", "surrogateescape")
-    yield "resources/requirements.txt", ("\n".join(requirements()) + "\n").encode()
+    lines = requirements(fmu_class(module))
+    yield "resources/requirements.txt", ("\n".join(lines) + "\n").encode()
     manifest = {
         "class": f"{module.__name__}:{fmu_class(module).__name__}",
         "sensor_models": sensor_models.SOURCE_DIGEST,
@@ -146,18 +219,24 @@ def licence_files() -> Iterator[tuple[str, bytes]]:
     yield f"{folder}/pythonfmu.txt", (BINDING / "pythonfmu-LICENSE").read_bytes()
 
 
-def description(model: type[SensorFmu]) -> bytes:
+def description(model: type[FmuBase]) -> bytes:
     """modelDescription.xml."""
     root = model_description(model)
     indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, "unicode")}\n'.encode()
 
 
-def write_fmu(module: ModuleType, libraries: dict[str, Path], place: str, output: Path) -> Path:
+def write_fmu(
+    module: ModuleType,
+    libraries: Mapping[str, Path],
+    place: str,
+    output: Path,
+    scenes: Mapping[str, Path],
+) -> Path:
     """Pack one FMU; it appears under its name only when it is complete."""
     model = fmu_class(module)
     contents = {"modelDescription.xml": description(model)}
-    contents.update(resource_files(module, place))
+    contents.update(resource_files(module, place, scenes))
     contents.update(licence_files())
     for platform_name, library in libraries.items():
         name = f"binaries/{platform_name}/{model.model_name}{library.suffix}"
@@ -182,8 +261,9 @@ def build(
     python: str = sys.executable,
     platforms: Sequence[str] = tuple(binding.TARGETS),
     quiet: bool = True,
+    scenes: Mapping[str, Path] | None = None,
 ) -> list[Path]:
-    """Build FMUs into a directory; returns their files."""
+    """Build FMUs into a directory, with these scenes or the built-in ones; returns their files."""
 
     def say(message: str) -> None:
         if not quiet:
@@ -194,10 +274,11 @@ def build(
     missing = [p for p in platforms if p not in libraries]
     if missing:
         say(f"no cross compiler (pip install ziglang): left out {', '.join(missing)}")
+    carried = built_in_scenes() if scenes is None else scenes
     files = []
     for number, module in enumerate(modules, 1):
         started = time.perf_counter()
-        files.append(write_fmu(module, libraries, place, output))
+        files.append(write_fmu(module, libraries, place, output, carried))
         duration = time.perf_counter() - started
         say(f"[{number}/{len(modules)}] {files[-1]} ({duration:.1f} s)")
     return files
@@ -208,6 +289,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Build the sensor FMUs.")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="build these FMUs only")
     parser.add_argument("--output", type=Path, default=Path("build/fmus"), metavar="DIR")
+    parser.add_argument(
+        "--scene", metavar="FILE", help="build Environment for this scene, default: the yard"
+    )
     parser.add_argument("--list", action="store_true", help="list the FMUs and stop")
     parser.add_argument(
         "--python", default=sys.executable, help="interpreter that the FMUs look for first"
@@ -231,15 +315,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         print(f"no FMU {', '.join(unknown)}; there are {', '.join(modules)}", file=sys.stderr)
         return 2
+    scenes = built_in_scenes()
     try:
+        if options.scene:
+            name, manifest = named_scene(options.scene)
+            scenes[name] = manifest
+            modules["Environment"] = environment_module(name, manifest)
         build(
             [modules[name] for name in names],
             options.output,
             options.python,
             options.platforms,
             quiet=False,
+            scenes=scenes,
         )
-    except (BuildError, binding.CompileError) as error:
+    except (BuildError, SceneError, binding.CompileError) as error:
         print(f"build_fmus: {error}", file=sys.stderr)
         return 1
     return 0

@@ -1,6 +1,8 @@
 """FMI 2.0 co-simulation FMUs around the models of ``sensor_models``.
 
-``sensor_fmu``         what all FMUs share: values, life cycle, sampling, states
+``base``               what all FMUs share: values, life cycle, states
+``sensor_fmu``         what all sensors share: sampling, faults, presets, records
+``run``                a sensor between initialisation and termination
 ``variables``          FMI variables made from the declarations of the models
 ``model_description``  modelDescription.xml
 ``fmu_state``          saved states as bytes

@@ -1,5 +1,7 @@
 """FMU ``Imu``: accelerometer, gyroscope and magnetometer on one body, and their increments."""
 
+from collections.abc import Sequence
+
 from fmus.inertial import InertialFmu, SceneInput, Surroundings
 from fmus.sensor_fmu import Group, Groups
 from sensor_models.accelerometer import AccelerometerParameters
@@ -11,6 +13,9 @@ from sensor_models.inertial import AccelerationInputs, GravityParameters
 from sensor_models.magnetometer import MagnetometerParameters
 
 ACCELEROMETER, GYROSCOPE, MAGNETOMETER = "accelerometer", "gyroscope", "magnetometer"
+
+#: The sensor that an increment is made of.
+INCREMENTS = {"delta_velocity": ACCELEROMETER, "delta_angle": GYROSCOPE}
 
 
 class ImuFmu(InertialFmu):
@@ -34,6 +39,16 @@ class ImuFmu(InertialFmu):
         *InertialFmu.fault_groups(ACCELEROMETER, GYROSCOPE, MAGNETOMETER),
     )
     READING = ImuReading
+
+    @classmethod
+    def inputs_of(cls, output: str) -> Sequence[str]:
+        """Faults of another sensor do not matter, and a scene has a magnetic field only."""
+        group = output.partition(".")[0]
+        sensor = INCREMENTS.get(group, group)
+        without = {ACCELEROMETER, GYROSCOPE, MAGNETOMETER} - {sensor}
+        if sensor != MAGNETOMETER:
+            without.add("scene_handle")
+        return [i for i in super().inputs_of(output) if i.partition(".")[0] not in without]
 
     def create_model(self, parameters: Groups, seed: int) -> Imu:
         """The IMU with its noise streams, in the magnetic field of its parameters."""

@@ -1,14 +1,18 @@
 """What the FMUs of accelerometer, gyroscope, magnetometer and IMU share."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from fmus.sensor_fmu import BodySensorFmu, Group, Groups, Vector
 from sensor_models.faults import Fault, check_fault
 from sensor_models.frames import XYZ, BodyState, MountParameters
 from sensor_models.inertial import ROOM_TEMPERATURE, AccelerationInputs, GravityParameters
-from sensor_models.quantities import ParameterError, integer, real
+from sensor_models.magnetic_field import uniform
+from sensor_models.quantities import integer, real
 from sensor_models.triaxial import TriaxialParameters, has_limits
+
+if TYPE_CHECKING:
+    from sensor_models.scene.registry import SceneHandle
 
 
 @dataclass(frozen=True)
@@ -42,11 +46,18 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class SceneInput:
-    """The world around."""
+    """The world around. What holds this input keeps its scene open; no such scene is an error."""
 
     scene_handle: int = integer(
         0, "Handle of a scene; 0 takes the magnetic field of the parameters", minimum=0
     )
+    scene: "SceneHandle | None" = field(default=None, init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.scene_handle != 0:
+            from sensor_models.scene.registry import attach  # half a second that few need
+
+            object.__setattr__(self, "scene", attach(self.scene_handle))  # frozen for others
 
 
 class InertialFmu(BodySensorFmu):
@@ -78,12 +89,6 @@ class InertialFmu(BodySensorFmu):
             for axis, group in enumerate(self.fault_groups(prefix)):
                 limited = has_limits(own, axis)
                 check_fault(held.of(Fault, group.prefix), f"{signal}.{XYZ[axis]}", limited)
-        scene = held.instances.get(Group(SceneInput))
-        if scene is not None and scene.scene_handle != 0:
-            raise ParameterError(
-                f"scene_handle = {scene.scene_handle} is no scene of this process,"
-                " allowed is 0, which takes the magnetic field of the parameters"
-            )
 
     def measure(self, model: Any, index: int, time: float, truth: Vector, held: Groups) -> Any:
         """One sample of the body's motion."""
@@ -92,6 +97,15 @@ class InertialFmu(BodySensorFmu):
             self._newest_faults = tuple(
                 held.of(Fault, group.prefix) for group in self.fault_groups(*prefixes)
             )
+            around = held.instances.get(Group(SceneInput))
+            if around is not None:
+                scene = around.scene
+                model.use_field(None if scene is None else uniform(scene.scene.magnetic_field))
             self._newest_held = held
         temperature = held.of(Surroundings).temperature
         return model.sample(index, time, truth, temperature, self._newest_faults)
+
+    def close(self) -> None:
+        """End the run, and the use of its scene."""
+        super().close()
+        self._newest_held = None

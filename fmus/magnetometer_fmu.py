@@ -3,7 +3,7 @@
 from fmus.inertial import InertialFmu, SceneInput, Surroundings
 from fmus.sensor_fmu import Group, Groups
 from sensor_models.clock import SamplingParameters
-from sensor_models.frames import BodyState, MountParameters
+from sensor_models.frames import MountParameters
 from sensor_models.magnetometer import (
     Magnetometer,
     MagnetometerParameters,
@@ -17,7 +17,6 @@ class MagnetometerFmu(InertialFmu):
     model_name = "Magnetometer"
     description_text = "Triaxial magnetometer with the error terms of its datasheet"
     PARAMETERS = (Group(MagnetometerParameters), Group(MountParameters))
-    TRUTH = (Group(BodyState),)  # a field has no use for accelerations
     HELD = (Group(Surroundings), Group(SceneInput), *InertialFmu.fault_groups(""))
     SIGNALS = (("", MagnetometerParameters, "flux_density"),)
     READING = MagnetometerReading

@@ -17,7 +17,7 @@ from fmus.variables import INT_MAX, INT_MIN, Variable, VariableTable
 from sensor_models import __version__
 
 if TYPE_CHECKING:
-    from fmus.sensor_fmu import SensorFmu
+    from fmus.base import FmuBase
 
 #: The symbols that units are made of, as exponents of base units.
 SYMBOLS: Mapping[str, Mapping[str, int]] = {
@@ -53,7 +53,7 @@ def number(value: float) -> str:
     return repr(float(value)) if isinstance(value, float) else str(value)
 
 
-def model_description(fmu: "type[SensorFmu]") -> Element:
+def model_description(fmu: "type[FmuBase]") -> Element:
     """The whole description of an FMU class."""
     table = fmu.table()
     root = Element(
@@ -205,7 +205,7 @@ def start_text(value: Any) -> str:
     return number(int(value) if isinstance(value, IntEnum) else value)
 
 
-def add_structure(root: Element, fmu: "type[SensorFmu]", table: VariableTable) -> None:
+def add_structure(root: Element, fmu: "type[FmuBase]", table: VariableTable) -> None:
     """Outputs and initial unknowns, each with what it depends on."""
     place = {v.name: i for i, v in enumerate(table.variables, 1)}
     structure = SubElement(root, "ModelStructure")

@@ -1,5 +1,6 @@
 """A sensor between initialisation and termination: model, clock, faults, outputs and record."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -13,6 +14,7 @@ from fmus.fmu_state import StateError
 from fmus.variables import Groups, Variable, declare
 from sensor_models.clock import SampleClock, SamplingParameters, Timeline
 from sensor_models.files import named_values
+from sensor_models.quantities import ParameterError
 from sensor_models.records import Record, RecordParameters, flattener
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 
 
-class Run:
+class SensorRun:
     """One run, from the parameters that are set when it begins."""
 
     def __init__(self, fmu: "SensorFmu", start: float) -> None:
@@ -67,9 +69,19 @@ class Run:
 
     def _sample(self, index: int, stamp: float, reading: Any) -> None:
         values = self._flatten(reading)
+        if not math.isfinite(sum(values)):
+            self._refuse_unless_finite(values)
         self._publish((*values, index + 1, stamp))
         if self._record is not None:
             self._record.append(index, stamp, values)
+
+    def _refuse_unless_finite(self, values: Sequence[float]) -> None:
+        """A reading that is no number comes from inputs too large to compute with."""
+        if not all(map(math.isfinite, values)):
+            raise ParameterError(
+                f"the reading {values} is not finite: inputs or parameters are too large, or the"
+                " sensor is where a field has no end"
+            )
 
     def publish(self) -> None:
         """Write the record as it is; the run may still be taken back and go on."""

@@ -1,4 +1,4 @@
-"""What all sensor FMUs share: values, life cycle, sampling, faults, records and saved states.
+"""What all sensor FMUs share: sampling, faults, presets and records.
 
 A sensor's own module declares what its model takes and gives, and how to measure one sample::
 
@@ -13,32 +13,22 @@ A sensor's own module declares what its model takes and gives, and how to measur
         def measure(self, model, index, time, truth, held): ...
 
 Data flows one way: inputs -> ``Timeline`` (which samples are due, the truth at each) ->
-``measure`` -> outputs and record. The binding calls the methods from ``setup_experiment`` to
-``close``; a method that raises has changed nothing.
+``measure`` -> outputs and record. Values, life cycle and saved states are those of all FMUs, see
+``base``.
 """
 
-import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
-from xml.etree.ElementTree import Element
 
-import numpy as np
-from numpy.typing import NDArray
-from pythonfmu import Fmi2Slave
-from pythonfmu.enums import Fmi2Status
-
-from fmus import fmu_state
-from fmus.fmu_state import FmuState, StateError
-from fmus.model_description import guid_of, model_description
-from fmus.run import Run, Vector
-from fmus.variables import Group, Groups, Values, VariableTable, convert_preset, declare
+from fmus.base import PRESET, FmuBase
+from fmus.run import SensorRun, Vector
+from fmus.variables import Group, Groups, Variable, declare
 from sensor_models.clock import SamplingParameters
 from sensor_models.frames import BodyState, normalised_orientation
 from sensor_models.kernels.motion import ORIENTATION, interpolate_body
-from sensor_models.presets import load_preset
-from sensor_models.quantities import ParameterError, integer, real, string
+from sensor_models.quantities import integer, real, string
 from sensor_models.records import RecordParameters
 
 __all__ = ["BodySensorFmu", "Group", "Groups", "SensorFmu", "Vector"]
@@ -49,7 +39,9 @@ class PresetParameters:
     """Which product the sensor is."""
 
     preset: str = string(
-        "", "Named parameter set; a parameter set to something else than its start wins over it"
+        "",
+        "Named parameter set; a parameter set to something else than its start wins over it",
+        name=PRESET,
     )
 
 
@@ -61,13 +53,9 @@ class SampleOutputs:
     time: float = real(0.0, "s", "Instant the newest sample belongs to", name="sample.time")
 
 
-class SensorFmu(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
-    """An FMI 2.0 co-simulation slave around one sensor model."""
+class SensorFmu(FmuBase):
+    """An FMU around one sensor model."""
 
-    model_name: ClassVar[str]
-    description_text: ClassVar[str]
-    default_step: ClassVar[float] = 0.01
-    PARAMETERS: ClassVar[tuple[Group, ...]]
     TRUTH: ClassVar[tuple[Group, ...]]
     HELD: ClassVar[tuple[Group, ...]] = ()
     READING: ClassVar[type]
@@ -76,17 +64,6 @@ class SensorFmu(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
         Group(SamplingParameters),
         Group(RecordParameters),
     )
-
-    log_categories: ClassVar[dict[str, str]] = {
-        "logStatusWarning": "Warnings; always sent",
-        "logStatusDiscard": "Discarded steps; always sent",
-        "logStatusError": "Errors; always sent",
-        "logStatusFatal": "Fatal errors; always sent",
-        "logAll": "All messages",
-        "logDebug": "Tracebacks of errors, for developers of the FMU",
-    }
-
-    _table: ClassVar[VariableTable]
 
     # ---- what a sensor adds ------------------------------------------------------------------
 
@@ -110,203 +87,30 @@ class SensorFmu(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
         """The inputs as the model takes them; raises if they make no sense together."""
         return truth
 
+    # ---- what it is made of ------------------------------------------------------------------
+
+    @classmethod
+    def declared(cls) -> list[Variable]:
+        """Inputs, parameters and outputs, from the declarations of the model."""
+        return [
+            *declare((*cls.TRUTH, *cls.HELD), "input"),
+            *declare((*cls.PARAMETERS, *cls.SHARED), "parameter"),
+            *declare((Group(cls.READING), Group(SampleOutputs)), "output"),
+        ]
+
     @classmethod
     def inputs_of(cls, output: str) -> Sequence[str]:
-        """The inputs that an output depends on: all, but for the sample's number and time."""
-        if output.startswith("sample."):
-            return ()
-        return [v.name for v in cls.table().of_causality("input")]
+        """All inputs, but for the sample's number and time."""
+        return () if output.startswith("sample.") else super().inputs_of(output)
 
-    # ---- description -------------------------------------------------------------------------
-
-    @classmethod
-    def table(cls) -> VariableTable:
-        """The variables of this class."""
-        if "_table" not in cls.__dict__:
-            cls._table = VariableTable(
-                [
-                    *declare((*cls.TRUTH, *cls.HELD), "input"),
-                    *declare((*cls.PARAMETERS, *cls.SHARED), "parameter"),
-                    *declare((Group(cls.READING), Group(SampleOutputs)), "output"),
-                ]
-            )
-        return cls._table
-
-    def to_xml(self, model_options: Mapping[str, str] | None = None) -> Element:
-        """The model description; pythonfmu's options do not apply."""
-        return model_description(type(self))
-
-    # ---- life cycle --------------------------------------------------------------------------
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        table = self.table()
-        self.modelName = self.model_name
-        self.guid = guid_of(self.model_name, table)
-        self.values = Values(table)
-        self.time = 0.0
-        self._run: Run | None = None
-
-    def storage(self) -> tuple[int, ...]:
-        """Where the values are, for the binding."""
-        return self.values.addresses()
-
-    def setup_experiment(
-        self, start_time: float, stop_time: float | None = None, tolerance: float | None = None
-    ) -> None:
-        """Set the start time; a sensor needs no stop time and no tolerance."""
-        if not math.isfinite(start_time):
-            raise ParameterError(f"start time = {start_time} s is not a finite number")
-        self.time = start_time
-
-    def exit_initialization_mode(self) -> None:
-        """Check all parameters, make the model and measure sample 0."""
-        run = Run(self, self.time)
-        try:
-            run.observe(self.time)
-        except BaseException:
-            run.close()
-            raise
-        self._run = run
-
-    def do_step(self, current_time: float, step_size: float) -> bool:
-        """Take in the state of the body and measure all samples that fall due."""
-        run = self._running()
-        end = current_time + step_size
-        if not (math.isfinite(end) and step_size > 0.0):
-            raise ParameterError(
-                f"communication step = {step_size} s at time = {current_time} s is not allowed,"
-                " a step is finite and longer than 0 s"
-            )
-        if current_time < self.time and not run.clock.same_instant(current_time, self.time):
-            raise ParameterError(
-                f"time = {current_time} s lies before the end of the last step, {self.time} s"
-            )
-        run.observe(end if run.inputs_at_step_end else current_time)
-        self.time = end
-        return True
-
-    def terminate(self) -> None:
-        """Write what is still to be written; a saved state may yet take back the end."""
-        if self._run is not None:
-            self._run.publish()
-
-    def close(self) -> None:
-        """End the run and give back all that it holds; may be called at any time."""
-        if self._run is not None:
-            self._run.close()
-            self._run = None
-
-    def _running(self) -> Run:
-        if self._run is None:
-            raise StateError("the sensor has not been initialised")
-        return self._run
-
-    # ---- values ------------------------------------------------------------------------------
-
-    def refuse(self, reference: int, value: Any, started: bool) -> None:
-        """Say why the binding cannot set a value."""
-        raise ParameterError(self.table().by_reference[reference].refusal(value, started))
-
-    def set_string(self, vrs: Sequence[int], values: Sequence[str]) -> None:
-        """Set Strings; all or none."""
-        variables = [self.table().by_reference[reference] for reference in vrs]
-        for variable, value in zip(variables, values, strict=True):
-            if variable.name == "preset" and value:
-                self._preset(value)
-        for variable, value in zip(variables, values, strict=True):
-            self.values.set(variable, value)
-
-    def get_string(self, vrs: Sequence[int]) -> list[str]:
-        """The values of Strings."""
-        return [self.values.get(self.table().by_reference[reference]) for reference in vrs]
-
-    def _preset(self, name: str) -> dict[str, Any]:
-        preset = load_preset(self.model_name, name)
-        return convert_preset(self.table(), preset, f"preset {name}")
-
-    def parameters(self) -> Groups:
-        """The parameters, with the preset applied and checked."""
-        chosen = self.values.get(self.table().by_name["preset"])
-        preset = self._preset(chosen) if chosen else {}
-
-        def value_of(name: str) -> Any:
-            variable = self.table().by_name[name]
-            value = self.values.get(variable)
-            return preset.get(name, value) if value == variable.start else value
-
-        groups = (*self.PARAMETERS, *self.SHARED)
-        return Groups({group: group.build(value_of) for group in groups})
-
-    def warn(self, message: str) -> None:
-        """Send a warning to the master."""
-        self.log(message, Fmi2Status.warning)
+    def create_run(self, start: float) -> SensorRun:
+        """The model with its clock; measures sample 0 when it first observes."""
+        return SensorRun(self, start)
 
     @property
     def identity(self) -> str:
         """Whose random numbers these are: equal ones share their noise."""
         return f"{self.model_name}/{self.instance_name}"
-
-    # ---- saved states ------------------------------------------------------------------------
-
-    def _get_fmu_state(self, phase: int = 0) -> FmuState:
-        arrays = {
-            "reals": np.array(self.values.reals),
-            "integers": np.array(self.values.integers, np.int32),
-            "booleans": np.array(self.values.booleans, np.int32),
-        }
-        if self._run is not None:
-            arrays.update({f"run.{name}": a for name, a in self._run.state().items()})
-        return FmuState(phase, self.time, tuple(self.values.strings), arrays)
-
-    def _set_fmu_state(self, state: FmuState) -> int:
-        """Continue from a state; returns the phase it was taken in."""
-        restored = Values(self.table())
-        _fill(restored.reals, state.arrays.get("reals"), "reals")
-        _fill(restored.integers, state.arrays.get("integers"), "integers")
-        _fill(restored.booleans, state.arrays.get("booleans"), "booleans")
-        if not np.isfinite(restored.reals).all():
-            raise StateError("the state holds numbers that are not finite")
-        if len(state.strings) != len(restored.strings):
-            raise StateError("the state has another number of Strings than this FMU")
-        restored.strings[:] = state.strings
-        run_arrays = {
-            name.removeprefix("run."): array
-            for name, array in state.arrays.items()
-            if name.startswith("run.")
-        }
-        self._continue(restored, state.time, run_arrays)
-        return state.phase
-
-    def _continue(self, restored: Values, time: float, run_arrays: dict[str, Any]) -> None:
-        """Take over values and run, or fail and keep both as they were."""
-        before = Values(self.table())
-        before.take(self.values)
-        self.values.take(restored)
-        try:
-            run = self._run_of(before, time) if run_arrays else None
-            if run is not None:
-                run.restore(run_arrays)
-        except BaseException:
-            self.values.take(before)
-            raise
-        if self._run is not None and self._run is not run:
-            self._run.close()
-        self._run, self.time = run, time
-
-    def _run_of(self, before: Values, time: float) -> Run:
-        """The present run if it has the parameters that are set now, else a new one."""
-        parameters = self.table().of_causality("parameter")
-        unchanged = all(before.get(v) == self.values.get(v) for v in parameters)
-        if self._run is not None and unchanged:
-            return self._run
-        return Run(self, time)
-
-    def _fmu_state_to_bytes(self, state: FmuState) -> bytes:
-        return fmu_state.to_bytes(state, self.model_name, self.guid)
-
-    def _fmu_state_from_bytes(self, data: bytes) -> FmuState:
-        return fmu_state.from_bytes(data, self.model_name, self.guid)
 
 
 class BodySensorFmu(SensorFmu):
@@ -324,10 +128,3 @@ class BodySensorFmu(SensorFmu):
             self._told_of_orientation = True
             self.warn("body.orientation is all zeros, as if not connected: taken as 1, 0, 0, 0")
         return truth
-
-
-def _fill(target: Any, source: NDArray[Any] | None, name: str) -> None:
-    """Copy a saved array into one of the same length and type."""
-    if source is None or source.shape != (len(target),) or source.dtype != np.array(target).dtype:
-        raise StateError(f"the state's array {name} does not fit this FMU")
-    target[:] = type(target)(target.typecode, source.tolist())

@@ -74,6 +74,11 @@ class SamplingParameters:
         check(self)
 
 
+def same_instant(a: float, b: float) -> bool:
+    """Whether two numbers state one instant of a master's time."""
+    return a == b or abs(a - b) <= ROUNDING * max(abs(a), abs(b))
+
+
 class SampleClock:
     """Counts the samples of one sensor."""
 
@@ -103,10 +108,6 @@ class SampleClock:
         """Whether one state is known, the one at the start."""
         return self._known_states == 1
 
-    def same_instant(self, a: float, b: float) -> bool:
-        """Whether two numbers state one instant of a master's time."""
-        return a == b or abs(a - b) <= ROUNDING * max(abs(a), abs(b))
-
     def is_latest(self, stamp: float) -> bool:
         """Whether a sample's instant counts as that of the newest known state."""
         return abs(stamp - self._latest) <= self._tolerance
@@ -123,7 +124,7 @@ class SampleClock:
             self._refuse_unless_repeated(known_time)
             self._latest = known_time
             return []
-        if self._known_states == 0 and not self.same_instant(known_time, self._start):
+        if self._known_states == 0 and not same_instant(known_time, self._start):
             raise ParameterError(
                 f"the first known state belongs to {known_time} s, "
                 f"but sampling starts at {self._start} s"
@@ -136,7 +137,7 @@ class SampleClock:
     def _refuse_unless_repeated(self, known_time: float) -> None:
         if not math.isfinite(known_time):
             raise ParameterError(f"time = {known_time} s is not a finite number")
-        if not self.same_instant(known_time, self._latest):
+        if not same_instant(known_time, self._latest):
             raise ParameterError(
                 f"time = {known_time} s lies before the latest known state at {self._latest} s"
             )
@@ -207,7 +208,7 @@ class Timeline:
             raise ParameterError(
                 f"a state of shape {values.shape} cannot follow one of shape {before.shape}"
             )
-        if clock.only_start_known and clock.same_instant(time, before_time):
+        if clock.only_start_known and same_instant(time, before_time):
             clock.rewind()
         due = clock.due(time)
         self._values = values

@@ -57,10 +57,12 @@ def grid_of_bits(lower: float, upper: float, bits: int) -> Grid:
     return Grid((upper - lower) / (2**bits - 1), lower)
 
 
-def legal_limits(lower: float, upper: float, grid: Grid, what: str) -> tuple[float, float]:
+def legal_limits(
+    lower: float, upper: float, grid: Grid, names: tuple[str, str]
+) -> tuple[float, float]:
     """The outermost codes within two limits, so that what is limited is a code.
 
-    ``what`` says in messages whose limits they are.
+    ``names`` are those of the limits, for messages.
     """
     lowest, highest = lower, upper
     if lower > -NO_LIMIT:
@@ -69,7 +71,7 @@ def legal_limits(lower: float, upper: float, grid: Grid, what: str) -> tuple[flo
         highest = kernel.round_to_code(upper, grid.step, grid.anchor, kernel.FLOOR)
     if not lowest <= highest:
         raise ParameterError(
-            f"limits {lower} and {upper} {what} have no code between them, "
-            f"codes are {grid.step} apart"
+            f"{names[0]} = {lower} and {names[1]} = {upper} have no code between them, "
+            f"allowed are limits with a code, which come every {grid.step}"
         )
     return lowest, highest

@@ -23,7 +23,7 @@ from sensor_models.kernels import imu as kernel
 from sensor_models.kernels import inertial as layout
 from sensor_models.kernels.triaxial import STAGE_ROWS
 from sensor_models.magnetic_field import MagneticField
-from sensor_models.quantities import boolean, check, real
+from sensor_models.quantities import ParameterError, boolean, check, real
 from sensor_models.triaxial import XYZ, TriaxialParameters, has_limits, pack, stream_keys
 
 Vector = tuple[float, float, float]
@@ -100,7 +100,10 @@ class Part:
         rotation_bs = matrix_from_quaternion(np.array(self.orientation))
         block[layout.TURN : layout.GRAVITY] = rotation_bs.T.ravel()
         block[layout.GRAVITY : layout.CHAIN] = self.gravity
-        block[layout.CHAIN :] = pack(self.parameters, rate, effect)
+        try:
+            block[layout.CHAIN :] = pack(self.parameters, rate, effect)
+        except ParameterError as error:
+            raise ParameterError(f"{self.prefix}{error}") from error
         return block
 
     def fault_ports(self) -> list[FaultPort]:
@@ -148,7 +151,8 @@ class InertialUnit:
         self._ports = [port for part in parts for port in part.fault_ports()]
         self._faults: tuple[Fault, ...] = (NO_FAULT,) * len(self._ports)
         self._packed_faults = np.tile(pack_fault(NO_FAULT), (len(parts), 3, 1))
-        self._field = field if field is not None else MagneticField()
+        self._own_field = field if field is not None else MagneticField()
+        self._field = self._own_field
         self._places = [p.position for p in parts if p.kind == layout.MAGNETOMETER]
 
     def measure(
@@ -211,6 +215,10 @@ class InertialUnit:
             readings,
         )
         return readings
+
+    def use_field(self, field: MagneticField | None) -> None:
+        """Put the unit into another magnetic field from now on; None is the one it was made in."""
+        self._field = self._own_field if field is None else field
 
     def reset(self) -> None:
         """Back to before the first sample."""

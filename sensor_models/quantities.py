@@ -80,12 +80,17 @@ class Quantity:
         unit = "" if self.unit == "1" else f" {self.unit}"
         low, high = self.minimum > -math.inf, self.maximum < math.inf
         if low and high:
-            return f"{self.minimum:g} to {self.maximum:g}{unit}"
+            return f"{_short(self.minimum)} to {_short(self.maximum)}{unit}"
         if low:
-            return f"at least {self.minimum:g}{unit}"
+            return f"at least {_short(self.minimum)}{unit}"
         if high:
-            return f"at most {self.maximum:g}{unit}"
+            return f"at most {_short(self.maximum)}{unit}"
         return "any finite number"
+
+
+def _short(number: float) -> str:
+    """A limit for messages, without digits lost and without digits for nothing."""
+    return f"{number:g}" if float(f"{number:g}") == number else f"{number!r}"
 
 
 def describe_choices(choices: type[IntEnum]) -> str:

@@ -245,7 +245,7 @@ class TriaxialParameters:
             self.saturation_min[axis],
             self.saturation_max[axis],
             self.grid(axis),
-            f"of the saturation of axis {XYZ[axis]}",
+            (f"saturation.min.{XYZ[axis]}", f"saturation.max.{XYZ[axis]}"),
         )
 
     def has_limits(self, axis: int) -> bool:

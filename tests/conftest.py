@@ -6,8 +6,20 @@ import pytest
 
 import build_fmus
 from fmus.binding.compile import host_platform
+from fmus.sensor_fmu import SensorFmu
 
 NULL_FMU = Path(__file__).parent / "fmus" / "null_fmu.py"
+
+MODULES = build_fmus.fmu_modules()
+#: The FMUs with samples, which are all but ``Environment``.
+SENSORS = [
+    *(
+        name
+        for name, module in MODULES.items()
+        if issubclass(build_fmus.fmu_class(module), SensorFmu)
+    ),
+    "Null",
+]
 
 
 @pytest.fixture(scope="session")

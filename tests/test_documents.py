@@ -13,9 +13,9 @@ import build_fmus
 ROOT = Path(build_fmus.__file__).parent
 
 
-def test_python_example_of_the_readme_runs(fmu_directory: Path, tmp_path: Path) -> None:
+def test_fmpy_example_of_the_readme_runs(fmu_directory: Path, tmp_path: Path) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    example = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)[0]
     (tmp_path / "build").mkdir()
     (tmp_path / "build" / "fmus").symlink_to(fmu_directory)
     command = [sys.executable, "-c", example]
@@ -24,6 +24,24 @@ def test_python_example_of_the_readme_runs(fmu_directory: Path, tmp_path: Path) 
     _, position, _, sample_time = map(float, done.stdout.splitlines()[-1].strip("()").split(","))
     degree = 2.0 * math.pi / 360.0
     assert abs(position - 3.0 * sample_time) < degree + 5e-3  # one code, and 5 times the noise
+
+
+def test_scene_example_of_the_readme_runs() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    example = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)[1]
+    command = [sys.executable, "-c", example]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"nearest \d+\.\d\d m, entity \d+\n", done.stdout)
+
+
+def test_imu_example_draws(tmp_path: Path) -> None:
+    script = ROOT / "examples" / "imu.py"
+    arguments = ["--hours", "0.02", "--preset", "ADIS16470", "--output", str(tmp_path)]
+    command = [sys.executable, str(script), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "imu.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_wheel_example_draws_and_records(fmu_directory: Path, tmp_path: Path) -> None:

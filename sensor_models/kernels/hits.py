@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from sensor_models.kernels.embree import INVALID_ID, WIDTH
-from sensor_models.kernels.memory import float32_at, int32_at
+from sensor_models.kernels.memory import float32_at, int32_at, uint16_at
 from sensor_models.kernels.packets import (
     ACCESS,
     BEST_T,
@@ -21,12 +21,17 @@ from sensor_models.kernels.packets import (
     Triple,
     U,
     V,
+    W,
 )
 from sensor_models.kernels.scene_view import (
+    CORNER_ORDERS,
     FACE_LABEL,
     FACE_MATERIAL,
     FACES,
     NO_LABEL,
+    ROW_BITS,
+    ROW_SHIFT,
+    TURNED_OVER,
     VERTEX_NORMALS,
     SceneView,
 )
@@ -69,9 +74,22 @@ def hit_primitive(packet: Packet, lane: int) -> int:
 
 
 @njit(**ACCESS)
-def hit_barycentrics(packet: Packet, lane: int) -> tuple[float, float]:
+def hit_barycentrics(view: SceneView, packet: Packet, lane: int) -> tuple[float, float]:
     """Weights u, v of the second and third vertex of the face."""
-    return packet.floats[U + lane], packet.floats[V + lane]
+    floats = packet.floats
+    order = _corner_order(view, packet, lane)
+    floats[W + lane] = np.float32(1.0) - floats[U + lane] - floats[V + lane]
+    second, third = order & ROW_BITS, (order >> ROW_SHIFT) & ROW_BITS
+    # Looked up, as a branch would be mispredicted for every other ray.
+    return floats[second * WIDTH + lane], floats[third * WIDTH + lane]
+
+
+@njit(**ACCESS)
+def _corner_order(view: SceneView, packet: Packet, lane: int) -> int:
+    """Where Embree has the corners of the face that was hit (``kernels.placing``)."""
+    orders = view.tables[hit_owner(packet, lane), CORNER_ORDERS]
+    order: int = uint16_at(orders, hit_primitive(packet, lane))
+    return order
 
 
 @njit(**ACCESS)
@@ -111,9 +129,10 @@ def hit_normal(view: SceneView, packet: Packet, lane: int) -> Triple:
     factor = view.in_world[owner]
     if factor == 0.0:
         x, y, z = _to_world(view, owner, x, y, z)
-    else:
-        x, y, z = factor * x, factor * y, factor * z
-    scale = _scale_to_unit(x, y, z)
+        factor = np.float32(1.0)
+    if _corner_order(view, packet, lane) >= TURNED_OVER:
+        factor = -factor
+    scale = factor * _scale_to_unit(x, y, z)
     return scale * x, scale * y, scale * z
 
 
@@ -127,7 +146,7 @@ def hit_smooth_normal(view: SceneView, packet: Packet, lane: int) -> Triple:
     flat: Triple = hit_normal(view, packet, lane)
     if view.tables[owner, VERTEX_NORMALS] == 0:
         return flat
-    u, v = hit_barycentrics(packet, lane)
+    u, v = hit_barycentrics(view, packet, lane)
     x, y, z = np.float32(0.0), np.float32(0.0), np.float32(0.0)
     for corner in range(3):
         weight = (np.float32(1.0) - u - v, u, v)[corner]

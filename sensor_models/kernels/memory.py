@@ -11,22 +11,24 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+#: Types, with the alignment in bytes that is relied on.
 _ITEMS = {
-    types.int32: ir.IntType(32),
-    types.int64: ir.IntType(64),
-    types.float32: ir.FloatType(),
+    types.uint16: (ir.IntType(16), 2),
+    types.int32: (ir.IntType(32), 4),
+    types.int64: (ir.IntType(64), 4),
+    types.float32: (ir.FloatType(), 4),
 }
 
 
 def _place(builder: Any, item: Any, address: Any, index: Any) -> Any:
-    start = builder.inttoptr(address, ir.PointerType(_ITEMS[item]))
+    start = builder.inttoptr(address, ir.PointerType(_ITEMS[item][0]))
     return builder.gep(start, [index])
 
 
 def _reader(item: Any) -> Callable[..., Any]:
     def read(_context: Any, _address: Any, _index: Any) -> Any:
         def emit(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            return builder.load(_place(builder, item, *arguments), align=4)
+            return builder.load(_place(builder, item, *arguments), align=_ITEMS[item][1])
 
         return item(types.intp, types.intp), emit
 
@@ -38,7 +40,7 @@ def _writer(item: Any) -> Callable[..., Any]:
     def write(_context: Any, _address: Any, _index: Any, _value: Any) -> Any:
         def emit(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             address, index, value = arguments
-            builder.store(value, _place(builder, item, address, index), align=4)
+            builder.store(value, _place(builder, item, address, index), align=_ITEMS[item][1])
             return target.get_dummy_value()
 
         return types.void(types.intp, types.intp, item), emit
@@ -47,6 +49,7 @@ def _writer(item: Any) -> Callable[..., Any]:
     return writer
 
 
+uint16_at = _reader(types.uint16)
 int32_at = _reader(types.int32)
 int64_at = _reader(types.int64)
 float32_at = _reader(types.float32)

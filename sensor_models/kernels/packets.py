@@ -29,8 +29,10 @@ MASK, RAY_ID = 9 * WIDTH, 10 * WIDTH
 NORMAL, U, V = 12 * WIDTH, 15 * WIDTH, 16 * WIDTH
 PRIMITIVE, GEOMETRY, INSTANCE, INSTANCE_PRIMITIVE = 17 * WIDTH, 18 * WIDTH, 19 * WIDTH, 20 * WIDTH
 VALID = 21 * WIDTH
+#: Weight of a face's first corner, as u and v are of the others.
+W = 22 * WIDTH
 # RTCIntersectArguments: flags and features, then the addresses of context and filter.
-ARGUMENTS = 22 * WIDTH
+ARGUMENTS = 23 * WIDTH
 FLAGS, FEATURES = ARGUMENTS, ARGUMENTS + 1
 CONTEXT_ADDRESS, FILTER_ADDRESS = 1, 2  # in words of 8 bytes
 # RTCRayQueryContext has two words; the filters' part begins a row of 16 later.
@@ -73,28 +75,45 @@ def new_packet() -> Packet:
 
 
 @njit(**ACCESS)
-def put_ray(
-    packet: Packet, lane: int, origin: Triple, direction: Triple, t_min: float, t_max: float
-) -> None:
-    """Put a ray into a packet, relative to Embree's origin."""
-    floats = packet.floats
-    floats[ORIGIN + lane] = origin[0]
-    floats[ORIGIN + WIDTH + lane] = origin[1]
-    floats[ORIGIN + 2 * WIDTH + lane] = origin[2]
-    floats[DIRECTION + lane] = direction[0]
-    floats[DIRECTION + WIDTH + lane] = direction[1]
-    floats[DIRECTION + 2 * WIDTH + lane] = direction[2]
-    floats[T_MIN + lane] = t_min
-    floats[T_MAX + lane] = t_max
-    packet.words[VALID + lane] = -1 if is_ray(origin, direction) else 0
+def put_origin(packet: Packet, lane: int, origin: Triple, t_min: float) -> None:
+    """Put the start of a ray into a packet, relative to Embree's origin. It stays there."""
+    packet.floats[ORIGIN + lane] = origin[0]
+    packet.floats[ORIGIN + WIDTH + lane] = origin[1]
+    packet.floats[ORIGIN + 2 * WIDTH + lane] = origin[2]
+    packet.floats[T_MIN + lane] = t_min
 
 
 @njit(**ACCESS)
-def is_ray(origin: Triple, direction: Triple) -> bool:
-    """Whether a ray has a place and a direction."""
-    length = abs(direction[0]) + abs(direction[1]) + abs(direction[2])
-    place = abs(origin[0]) + abs(origin[1]) + abs(origin[2])
-    return (length > 0.0) & (length + place < math.inf)
+def put_direction(packet: Packet, lane: int, direction: Triple, t_max: float) -> None:
+    """Put the rest of a ray into a packet; ``check_ray`` makes it one that is traced."""
+    packet.floats[DIRECTION + lane] = direction[0]
+    packet.floats[DIRECTION + WIDTH + lane] = direction[1]
+    packet.floats[DIRECTION + 2 * WIDTH + lane] = direction[2]
+    packet.floats[T_MAX + lane] = t_max  # Embree writes there, too
+
+
+@njit(**ACCESS)
+def check_ray(packet: Packet, lane: int, started: bool) -> None:
+    """Have a ray traced if it has a start and its direction is finite and not zero."""
+    x = abs(packet.floats[DIRECTION + lane])
+    y = abs(packet.floats[DIRECTION + WIDTH + lane])
+    z = abs(packet.floats[DIRECTION + 2 * WIDTH + lane])
+    length = x + y + z
+    good = started & (length > 0.0) & (length < np.float32(np.inf))
+    packet.words[VALID + lane] = -1 if good else 0
+
+
+@njit(**ACCESS)
+def is_valid(packet: Packet, lane: int) -> bool:
+    """Whether there is a ray in a lane."""
+    valid: bool = packet.words[VALID + lane] != 0
+    return valid
+
+
+@njit(**ACCESS)
+def is_place(point: Triple) -> bool:
+    """Whether a point is finite."""
+    return abs(point[0]) + abs(point[1]) + abs(point[2]) < math.inf
 
 
 @njit(**ACCESS)

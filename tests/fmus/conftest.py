@@ -1,8 +1,12 @@
 """What the tests of FMUs share: the FMU files by name."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.fmus.host import Instance, open_fmu
+from tests.rail_scene import write_rail
 
 
 @pytest.fixture(scope="session")
@@ -16,5 +20,26 @@ def odometer_fmu(fmu_directory: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def imu_fmu(fmu_directory: Path) -> Path:
+    return fmu_directory / "Imu.fmu"
+
+
+@pytest.fixture(scope="session")
 def null_fmu(fmu_directory: Path) -> Path:
     return fmu_directory / "Null.fmu"
+
+
+@pytest.fixture(scope="session")
+def environment_fmu(fmu_directory: Path) -> Path:
+    return fmu_directory / "Environment.fmu"
+
+
+@pytest.fixture
+def environment(environment_fmu: Path) -> Iterator[Instance]:
+    with open_fmu(environment_fmu, "world") as instance:
+        yield instance
+
+
+@pytest.fixture
+def rail(tmp_path: Path) -> Path:
+    return write_rail(tmp_path / "rail")

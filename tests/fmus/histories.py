@@ -1,33 +1,65 @@
 """Short runs of the FMUs from which states are taken."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-import build_fmus
+from sensor_models.corruption import DriftType
 from sensor_models.faults import FaultMode
+from tests.conftest import SENSORS
 from tests.fmus.driving import drive
 from tests.fmus.host import Instance
 
 #: Steps of 10 ms and 37 samples a second: states lie between two samples nearly always.
 STEP = 0.01
 BETWEEN = {"sample_rate": 37.0, "seed": 3}
+SUBSENSORS = ("accelerometer", "gyroscope", "magnetometer")
 ENCODER = {**BETWEEN, "noise.rms": 0.05, "resolution": 0.02, "speed_timeout": 0.04}
 ODOMETER = {**BETWEEN, "noise.rms": 0.05, "accumulate": 1, "order": 1}
-PARAMETERS: dict[str, dict[str, Any]] = {"Encoder": ENCODER, "Odometer": ODOMETER, "Null": BETWEEN}
-MODELS = [*build_fmus.fmu_modules(), "Null"]
+#: What a sensor with three axes keeps from one sample to the next, and noise.
+TRIAXIAL = {
+    "noise.rms.x": 0.05,
+    "noise.density.y": 0.01,
+    "drift.type": DriftType.random_walk,
+    "drift.walk.z": 0.02,
+    "instability.x": 0.01,
+    "filter.cutoff": 5.0,
+    "filter.order": 2,
+    "delay": 0.05,
+    "jitter": 0.002,
+}
+INERTIAL = {**BETWEEN, **TRIAXIAL}
+OWN: dict[str, dict[str, Any]] = {
+    "Encoder": ENCODER,
+    "Odometer": ODOMETER,
+    "Accelerometer": {**INERTIAL, "mount.position.x": 0.3},
+    "Gyroscope": {**INERTIAL, "linear_acceleration_effect.xx": 0.01},
+    "Magnetometer": {**INERTIAL, "field.z": 0.5},
+    "Imu": {
+        **BETWEEN,
+        **{f"{p}.{name}": value for p in SUBSENSORS for name, value in TRIAXIAL.items()},
+        "magnetometer.field.z": 0.5,
+    },
+}
+MODELS = SENSORS
+
+
+def parameters_of(model: str) -> dict[str, Any]:
+    """Parameters with which an FMU has something to remember."""
+    return OWN.get(model, BETWEEN)
 
 
 def motion_of(instance: Instance) -> Callable[[float], dict[str, float]]:
     """A motion of all Real inputs that move, with a fault for a while."""
     moving = [n for n in instance.names("input") if n.startswith(("joint.", "body."))]
+    faults = [n for n in instance.names("input") if re.search(r"\bfault(\.[xyz])?\.mode$", n)]
 
     def motion(time: float) -> dict[str, float]:
         values = {name: (n + 1) * np.sin(9.0 * time + n) for n, name in enumerate(moving)}
-        if "fault.mode" in instance.variables:
-            values["fault.mode"] = FaultMode.present if 0.15 < time < 0.35 else FaultMode.none
-        return values
+        mode = FaultMode.present if 0.15 < time < 0.35 else FaultMode.none
+        return {**values, **dict.fromkeys(faults, mode)}
 
     return motion
 

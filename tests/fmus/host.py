@@ -12,6 +12,7 @@ FMU said is in ``messages``, and ``refusal`` gives it for a call that must fail.
 """
 
 import contextlib
+import functools
 import shutil
 import tempfile
 import zipfile
@@ -201,9 +202,29 @@ def unpacked(fmu: Path) -> Iterator[Path]:
 @contextlib.contextmanager
 def open_fmu(fmu: Path, name: str = "sensor", *, logging: bool = False) -> Iterator[Instance]:
     """An instance of an FMU, freed afterwards, its directory removed."""
-    with unpacked(fmu) as directory:
-        instance = Instance(directory, name, logging=logging)
-        try:
-            yield instance
-        finally:
-            instance.slave.freeInstance()
+    with unpacked(fmu) as directory, _instance(directory, name, logging=logging) as instance:
+        yield instance
+
+
+@contextlib.contextmanager
+def open_shared(fmu: Path, name: str = "sensor") -> Iterator[Instance]:
+    """An instance from a directory that others use as well: for many short lives."""
+    with _instance(_unpacked_once(fmu), name, logging=False) as instance:
+        yield instance
+
+
+@functools.cache
+def _unpacked_once(fmu: Path) -> Path:
+    directory = fmu.with_name(f"unpacked {fmu.stem}")
+    with zipfile.ZipFile(fmu) as archive:
+        archive.extractall(directory)
+    return directory
+
+
+@contextlib.contextmanager
+def _instance(directory: Path, name: str, *, logging: bool) -> Iterator[Instance]:
+    instance = Instance(directory, name, logging=logging)
+    try:
+        yield instance
+    finally:
+        instance.slave.freeInstance()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import build_fmus
+from tests.conftest import SENSORS
 from tests.fmus.driving import WIDE, drive
 from tests.fmus.host import open_fmu
 
@@ -86,4 +87,5 @@ def test_all_inputs_take_0_before_and_while_the_simulation_runs(
         for k in range(3):
             sensor.set(zeros)
             sensor.step(k / 10, 0.1)
-        assert sensor.get("sample.count") == 3
+        if model in SENSORS:
+            assert sensor.get("sample.count") == 3

@@ -128,6 +128,9 @@ def test_the_file_holds_what_it_needs_and_nothing_else(fmu: Path) -> None:
     folders = {name.rpartition("/")[0] for name in names}
     host = host_platform()
     library = "resources/sensor_models"
+    variables = read_model_description(str(fmu)).modelVariables
+    loads_a_scene = any(variable.name == "scene" for variable in variables)
+    scenes = {f"resources/scenes/{scene}" for scene in build_fmus.built_in_scenes()}
     assert {folder for folder in folders if not folder.startswith(f"{library}/")} == {
         "",
         f"binaries/{host}",
@@ -136,6 +139,7 @@ def test_the_file_holds_what_it_needs_and_nothing_else(fmu: Path) -> None:
         "resources/fmus",
         "resources/pythonfmu",
         library,
+        *(scenes if loads_a_scene else ()),
     }
     packed = {name.removeprefix("resources/") for name in names if name.startswith(library)}
     sources = (build_fmus.ROOT / "sensor_models").rglob("*")

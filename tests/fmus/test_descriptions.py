@@ -14,16 +14,12 @@ from fmpy.model_description import ModelDescription
 from fmpy.validation import validate_fmu
 
 import build_fmus
+from tests.conftest import SENSORS
+from tests.fmus import inertial_tables
 from tests.fmus.host import Instance, open_fmu
+from tests.fmus.inertial_tables import BODY_INPUTS, FAULT
 
 MODELS = [*build_fmus.fmu_modules(), "Null"]
-
-BODY_INPUTS: dict[str, tuple[str, str | None]] = {
-    **{f"body.position.{axis}": ("Real", "m") for axis in "xyz"},
-    **{f"body.orientation.{part}": ("Real", "1") for part in "wxyz"},
-    **{f"body.velocity.{axis}": ("Real", "m/s") for axis in "xyz"},
-    **{f"body.angular_velocity.{axis}": ("Real", "rad/s") for axis in "xyz"},
-}
 
 #: Names, types and units that masters rely on, by causality: of every sensor, ...
 COMMON: dict[str, dict[str, tuple[str, str | None]]] = {
@@ -38,14 +34,6 @@ COMMON: dict[str, dict[str, tuple[str, str | None]]] = {
         "output_format": ("Enumeration", None),
     },
     "output": {"sample.count": ("Integer", None), "sample.time": ("Real", "s")},
-}
-FAULT = {
-    "fault.mode": ("Enumeration", None),
-    "fault.value": ("Real", "1"),
-    "fault.wave": ("Enumeration", None),
-    "fault.amplitude": ("Real", "1"),
-    "fault.period": ("Real", "s"),
-    "fault.offset": ("Real", "1"),
 }
 #: ... and of each one.
 FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
@@ -84,6 +72,16 @@ FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
         "output": {"distance": ("Real", "m")},
     },
     "Null": {"input": BODY_INPUTS, "parameter": {}, "output": {}},
+    "Environment": {
+        "input": {
+            name.replace("body", f"vehicle_{n}"): typed
+            for n in (1, 2, 3)
+            for name, typed in BODY_INPUTS.items()
+        },
+        "parameter": {"scene": ("String", None), "inputs_at_step_end": ("Boolean", None)},
+        "output": {"scene_handle": ("Integer", None)},
+    },
+    **inertial_tables.FIXED,
 }
 
 #: Items of the choices that masters rely on, in the order of their numbers.
@@ -93,7 +91,17 @@ ITEMS = {
     "mode": ["incremental", "absolute"],
     "accumulate": ["signed", "absolute"],
     "output_format": ["parquet", "csv"],
+    **inertial_tables.ITEMS,
 }
+
+#: Display units: degrees wherever people think of an angle.
+IN_DEGREES = {"rad": "deg", "rad/s": "deg/s", "rad/s2": "deg/s2"}
+
+#: Inputs that start at something else than 0, by the end of their names.
+STARTS = {"body.orientation.w": 1.0, "period": 1.0, "temperature": 298.15}
+
+#: An input that has no second value here, as there is no scene.
+ONE_VALUE = "scene_handle"
 
 #: Ranges, as far as they are narrower than their type: lowest and highest value.
 RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
@@ -113,6 +121,8 @@ RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
         "sample_rate": (0.0, 1e6),
     },
     "Null": {"sample_rate": (0.0, 1e6)},
+    "Environment": {},
+    **inertial_tables.RANGES,
 }
 
 
@@ -154,10 +164,13 @@ def test_every_real_has_a_defined_unit_in_si_and_angles_show_degrees(
     reals = [v for v in description.modelVariables if v.type == "Real"]
     assert {v.unit for v in reals} == units.keys()
     for unit in units.values():
-        assert (unit.baseUnit.factor, unit.baseUnit.offset) == (1.0, 0.0), "an SI unit"
-        if unit.name.startswith("rad"):
+        if "sqrt" in unit.name:  # FMI has no powers that are no whole numbers
+            assert unit.baseUnit is None
+        else:
+            assert (unit.baseUnit.factor, unit.baseUnit.offset) == (1.0, 0.0), "an SI unit"
+        if unit.name in IN_DEGREES:
             (degrees,) = unit.displayUnits
-            assert degrees.name == unit.name.replace("rad", "deg")
+            assert degrees.name == IN_DEGREES[unit.name]
             # a right angle is shown as 90, to the digits that the factor has
             assert float(degrees.factor) * 1.5707963267948966 == pytest.approx(90.0, rel=1e-15)
 
@@ -172,6 +185,15 @@ def test_every_real_has_a_defined_unit_in_si_and_angles_show_degrees(
         ("rad", {"rad": 1}),
         ("rad/s", {"rad": 1, "s": -1}),
         ("m/s", {"m": 1, "s": -1}),
+        ("m/s2", {"m": 1, "s": -2}),
+        ("rad/s2", {"rad": 1, "s": -2}),
+        ("K", {"K": 1}),
+        ("1/K", {"K": -1}),
+        ("T", {"kg": 1, "s": -2, "A": -1}),
+        ("T/K", {"kg": 1, "s": -2, "A": -1, "K": -1}),
+        ("m/s2/K", {"m": 1, "s": -2, "K": -1}),
+        ("rad/s/K", {"rad": 1, "s": -1, "K": -1}),
+        ("rad.s/m", {"rad": 1, "s": 1, "m": -1}),
     ],
 )
 def test_units_are_made_of_their_base_units(
@@ -189,12 +211,13 @@ def test_units_are_made_of_their_base_units(
 
 def test_choices_are_enumerations_counted_from_0(description: ModelDescription) -> None:
     choices = [v for v in description.modelVariables if v.type == "Enumeration"]
-    assert choices
+    assert choices or description.modelName == "Environment"
     for variable in choices:
         items = variable.declaredType.items
         assert [int(item.value) for item in items] == list(range(len(items)))
         names = [item.name for item in items]
-        assert names == ITEMS.get(variable.name, names), variable.name
+        name = re.sub(r"^(accelerometer|gyroscope|magnetometer)\.", "", variable.name)
+        assert names == ITEMS.get(name, names), variable.name
         assert all(re.fullmatch("[a-z][a-z0-9_]*", name) for name in names)
 
 
@@ -215,18 +238,20 @@ def test_the_names_and_units_that_masters_rely_on_are_there(
 ) -> None:
     variables = {v.name: v for v in description.modelVariables}
     for causality in ("input", "parameter", "output"):
-        for name, expected in {**COMMON[causality], **FIXED[fmu.stem][causality]}.items():
+        common = COMMON[causality] if fmu.stem in SENSORS else {}
+        for name, expected in {**common, **FIXED[fmu.stem][causality]}.items():
             variable = variables[name]
             assert (variable.causality, variable.type, variable.unit) == (causality, *expected)
 
 
-def test_inputs_start_at_0_but_for_the_orientation_and_the_period(
+@pytest.mark.parametrize("fmu", SENSORS, indirect=True)
+def test_inputs_start_at_0_but_for_orientation_periods_and_temperature(
     description: ModelDescription,
 ) -> None:
-    ones = ("body.orientation.w", "fault.period", "fault.speed.period")
     for variable in description.modelVariables:
         if variable.causality == "input":
-            assert float(variable.start) == float(variable.name in ones), variable.name
+            starts = [start for end, start in STARTS.items() if variable.name.endswith(end)]
+            assert [float(variable.start)] == (starts or [0.0]), variable.name
 
 
 def test_parameters_are_fixed_and_real_inputs_continuous(description: ModelDescription) -> None:
@@ -263,7 +288,8 @@ def test_outputs_and_initial_unknowns_are_listed_with_dependencies(
 def outputs_with(instance: Instance, changed: str) -> dict[str, Any]:
     """The outputs at the end of a short run in which one input differs, none for no name."""
     instance.reset()
-    instance.initialize()
+    fields = [n for n in instance.names("parameter") if n.endswith("field.z")]
+    instance.initialize(dict.fromkeys(fields, 0.5))
     for k in range(4):
         values = {n: 0.1 * (k + 1) for n in instance.names("input") if n.startswith("joint.")}
         if changed in values:
@@ -276,6 +302,7 @@ def outputs_with(instance: Instance, changed: str) -> dict[str, Any]:
     return instance.outputs()
 
 
+@pytest.mark.parametrize("fmu", SENSORS, indirect=True)
 def test_no_output_depends_on_an_input_that_it_does_not_name(
     fmu: Path, description: ModelDescription
 ) -> None:
@@ -286,7 +313,7 @@ def test_no_output_depends_on_an_input_that_it_does_not_name(
     changing: set[str] = set()
     with open_fmu(fmu) as instance:
         plain = outputs_with(instance, "")
-        for name in instance.names("input"):
+        for name in sorted({*instance.names("input")} - {ONE_VALUE}):
             changed = outputs_with(instance, name)
             differing = {output for output in plain if changed[output] != plain[output]}
             assert all(name in known[output] for output in differing), name

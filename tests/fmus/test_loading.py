@@ -18,19 +18,33 @@ import pytest
 
 import build_fmus
 from fmus.binding.compile import host_platform
+from tests.conftest import SENSORS
 from tests.fmus import bare_host
 
 #: Encoder with four codes of 0.5 rad: at 1.7 rad it reports 1.5. Odometer with a wheel of 2 m.
+#: The inertial sensors have noise on another axis. A sensor that is not here has no settings, and
+#: reports that it has made one sample.
 SETTINGS = {
     "Encoder": {"resolution": 0.5, "upper": 2.0, "joint.position": 1.7},
     "Odometer": {"wheel_radius": 2.0, "joint.position": 1.5},
     "Null": {"body.position.x": 4.0},
+    "Environment": {"vehicle_1.position.x": 4.0},
+    "Accelerometer": {"gravity.z": -4.0, "noise.rms.x": 1.0, "drift.walk.x": 1.0, "drift.type": 1},
+    "Gyroscope": {"body.angular_velocity.z": 0.5, "noise.rms.x": 1.0, "instability.x": 1.0},
+    "Magnetometer": {"field.z": 0.25, "noise.rms.x": 1.0},
+    "Imu": {"gravity.z": -4.0, "accelerometer.noise.rms.x": 1.0, "gyroscope.instability.x": 1.0},
 }
 READINGS = {
     "Encoder": ("position", 1.5),
     "Odometer": ("distance", 3.0),
     "Null": ("value.copy_1", 4.0),
+    "Environment": ("vehicle_1.position.x", 4.0),
+    "Accelerometer": ("acceleration.z", 4.0),
+    "Gyroscope": ("angular_rate.z", 0.5),
+    "Magnetometer": ("flux_density.z", 0.25),
+    "Imu": ("accelerometer.z", 4.0),
 }
+ONE_SAMPLE = ("sample.count", 1.0)
 
 
 @dataclass(frozen=True)
@@ -78,9 +92,9 @@ def life(fmu: Unpacked, settings: dict[str, Any] | None = None) -> list[list[Any
     """The commands for a short life; the reading is the last but one, and then it is freed."""
     return [
         ["open", fmu.key],
-        ["start", fmu.key, {**SETTINGS[fmu.model], **(settings or {})}],
+        ["start", fmu.key, {**SETTINGS.get(fmu.model, {}), **(settings or {})}],
         ["step", fmu.key, 0.0, 0.1],
-        ["get", fmu.key, READINGS[fmu.model][0]],
+        ["get", fmu.key, READINGS.get(fmu.model, ONE_SAMPLE)[0]],
         ["free", fmu.key],
     ]
 
@@ -88,7 +102,8 @@ def life(fmu: Unpacked, settings: dict[str, Any] | None = None) -> list[list[Any
 def check_life(model: str, answers: list[Answer]) -> None:
     """Whether a life went well and ended with the right reading."""
     assert [answer.messages for answer in answers] == [[]] * 5
-    assert [answer.value for answer in answers] == [True, 0, 0, READINGS[model][1], None]
+    reading = READINGS.get(model, ONE_SAMPLE)[1]
+    assert [answer.value for answer in answers] == [True, 0, 0, reading, None]
 
 
 # ---- other sources in one process ----------------------------------------------------------------
@@ -99,7 +114,7 @@ def changed_directory(fmu_directory: Path, tmp_path_factory: pytest.TempPathFact
     """FMUs that were built from a copy of the sources with one line more."""
     tree = tmp_path_factory.mktemp("changed")
     ignored = shutil.ignore_patterns("__pycache__")
-    for folder in ("sensor_models", "fmus", "build/binding"):
+    for folder in ("sensor_models", "fmus", "scenes", "build/binding"):
         shutil.copytree(build_fmus.ROOT / folder, tree / folder, ignore=ignored)
     for file in ("build_fmus.py", "pyproject.toml", "LICENSE"):
         shutil.copy(build_fmus.ROOT / file, tree / file)
@@ -156,7 +171,14 @@ def test_an_fmu_runs_again_from_another_directory_when_the_first_one_is_gone(
 
 @pytest.mark.parametrize(
     "models",
-    [("Encoder", "Odometer"), ("Odometer", "Encoder"), ("Null", "Encoder"), ("Encoder", "Null")],
+    [
+        ("Encoder", "Odometer"),
+        ("Odometer", "Encoder"),
+        ("Null", "Encoder"),
+        ("Encoder", "Null"),
+        ("Encoder", "Imu"),
+        ("Imu", "Encoder"),
+    ],
 )
 def test_another_fmu_runs_when_the_directory_of_the_first_one_is_gone(
     fmu_directory: Path, tmp_path: Path, models: tuple[str, str]
@@ -195,11 +217,12 @@ def test_an_fmu_with_a_main_module_of_its_own_runs_beside_the_others(
 def test_no_kernel_is_compiled_or_loaded_while_the_simulation_runs(
     fmu_directory: Path, tmp_path: Path
 ) -> None:
-    for model in [*build_fmus.fmu_modules(), "Null"]:
+    for model in [*SENSORS, "Environment"]:
+        rate = {"sample_rate": 100.0} if model in SENSORS else {}
         fmu = unpack(fmu_directory / f"{model}.fmu", tmp_path / model)
         answers = run_host(
             ["open", fmu.key],
-            ["start", fmu.key, {**SETTINGS[model], "sample_rate": 100.0}],
+            ["start", fmu.key, {**SETTINGS.get(model, {}), **rate}],
             ["kernels"],
             ["step", fmu.key, 0.0, 0.125],
             ["step", fmu.key, 0.125, 0.125],

@@ -128,7 +128,15 @@ def test_a_start_time_that_is_not_finite_is_refused(encoder_fmu: Path, start: fl
 
 @pytest.mark.parametrize(
     ("model", "known"),
-    [("Encoder", "known: AMT102-V, AS5048A"), ("Odometer", "known: none"), ("Null", "known: none")],
+    [
+        ("Encoder", "known: AMT102-V, AS5048A"),
+        ("Odometer", "known: none"),
+        ("Null", "known: none"),
+        ("Imu", "known: ADIS16470, BMI088, MPU-9250, VN-100"),
+        ("Accelerometer", "known: ADIS16470, BMI088, MPU-9250, VN-100"),
+        ("Gyroscope", "known: ADIS16470, BMI088, MPU-9250, VN-100"),
+        ("Magnetometer", "known: MPU-9250, VN-100"),
+    ],
 )
 def test_an_unknown_preset_is_refused_with_the_known_ones(
     fmu_directory: Path, model: str, known: str

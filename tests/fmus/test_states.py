@@ -11,7 +11,7 @@ import pytest
 
 import build_fmus
 from tests.fmus.driving import bits, read_record
-from tests.fmus.histories import ENCODER, MODELS, PARAMETERS, STEP, go, in_phase, motion_of
+from tests.fmus.histories import ENCODER, MODELS, STEP, go, in_phase, motion_of, parameters_of
 from tests.fmus.host import Instance, open_fmu
 
 
@@ -19,7 +19,7 @@ from tests.fmus.host import Instance, open_fmu
 @pytest.mark.parametrize("model", MODELS)
 def test_a_state_continues_bit_by_bit(fmu_directory: Path, model: str, at_step_end: bool) -> None:
     with open_fmu(fmu_directory / f"{model}.fmu") as sensor:
-        sensor.initialize({**PARAMETERS[model], "inputs_at_step_end": at_step_end})
+        sensor.initialize({**parameters_of(model), "inputs_at_step_end": at_step_end})
         for number in range(10):  # another part of the sampling interval each time
             first = 7 * number
             go(sensor, first, first + 3)
@@ -61,7 +61,7 @@ def test_a_state_brings_back_inputs_and_outputs(encoder_fmu: Path) -> None:
 def test_bytes_continue_in_another_instance(fmu_directory: Path, model: str) -> None:
     fmu = fmu_directory / f"{model}.fmu"
     with open_fmu(fmu) as sensor:
-        sensor.initialize(PARAMETERS[model])
+        sensor.initialize(parameters_of(model))
         go(sensor, 0, 31)
         content = sensor.saved()
         undisturbed = go(sensor, 31, 60)
@@ -88,13 +88,13 @@ with open_fmu(Path(sys.argv[1])) as sensor:
 """
 
 
-@pytest.mark.parametrize("model", ["Encoder", "Odometer"])
+@pytest.mark.parametrize("model", ["Encoder", "Odometer", "Imu"])
 def test_bytes_continue_in_another_process(
     fmu_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str
 ) -> None:
     fmu, file = fmu_directory / f"{model}.fmu", tmp_path / "state"
     with open_fmu(fmu) as sensor:
-        sensor.initialize(PARAMETERS[model])
+        sensor.initialize(parameters_of(model))
         go(sensor, 0, 31)
         file.write_bytes(sensor.saved())
         undisturbed = go(sensor, 31, 60)
@@ -243,10 +243,10 @@ def test_reset_returns_to_the_state_after_instantiation(encoder_fmu: Path, phase
 @pytest.mark.parametrize("model", MODELS)
 def test_a_replay_after_reset_gives_the_same_bits(fmu_directory: Path, model: str) -> None:
     with open_fmu(fmu_directory / f"{model}.fmu") as sensor:
-        sensor.initialize(PARAMETERS[model])
+        sensor.initialize(parameters_of(model))
         first = go(sensor, 0, 60)
         sensor.reset()
-        sensor.initialize(PARAMETERS[model])
+        sensor.initialize(parameters_of(model))
         assert go(sensor, 0, 60) == first
 
 

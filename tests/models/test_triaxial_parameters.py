@@ -113,7 +113,7 @@ def test_a_kind_of_sensor_has_its_unit_in_all_places():
                 "saturation_min": (0.0, 0.2, 0.0),
                 "saturation_max": (1.0, 0.8, 1.0),
             },
-            "limits 0.2 and 0.8 of the saturation of axis y have no code between them",
+            "saturation.min.y = 0.2 and saturation.max.y = 0.8 have no code between them",
         ),
     ],
 )

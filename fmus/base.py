@@ -1,0 +1,283 @@
+"""What all FMUs share: values, life cycle and saved states.
+
+``FmuBase`` is the slave that the binding drives, from ``setup_experiment`` to ``close``. A method
+that raises has changed nothing. Between initialisation and its end an FMU has a ``Run``, made by
+``create_run`` from the parameters that are set by then: it takes in the inputs, does what is to
+be done and puts the results on the outputs. What it knows beyond the values of the variables it
+gives as arrays, for saved states.
+"""
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol
+from xml.etree.ElementTree import Element
+
+import numpy as np
+from numpy.typing import NDArray
+from pythonfmu import Fmi2Slave
+from pythonfmu.enums import Fmi2Status
+
+from fmus import fmu_state
+from fmus.fmu_state import FmuState, StateError
+from fmus.model_description import guid_of, model_description
+from fmus.variables import Group, Groups, Values, Variable, VariableTable, convert_preset
+from sensor_models.clock import same_instant
+from sensor_models.presets import load_preset
+from sensor_models.quantities import ParameterError
+
+#: What an FMU imports that loads scenes.
+SCENE_PACKAGES = ("embreex", "pillow", "pydantic", "trimesh")
+
+#: Name of the parameter that chooses a preset, in FMUs that have some.
+PRESET = "preset"
+
+
+class Run(Protocol):
+    """An FMU between initialisation and its end."""
+
+    #: Whether the inputs that are set before a step describe its end.
+    inputs_at_step_end: bool
+
+    def observe(self, time: float) -> None:
+        """Take in the inputs as what holds at ``time``."""
+
+    def publish(self) -> None:
+        """Write what is still to be written; the run may yet be taken back and go on."""
+
+    def close(self) -> None:
+        """Give back all that the run holds."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All that later results depend on, as arrays."""
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from ``state()`` of this or an equal run."""
+
+
+class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
+    """An FMI 2.0 co-simulation slave."""
+
+    model_name: ClassVar[str]
+    description_text: ClassVar[str]
+    default_step: ClassVar[float] = 0.01
+    #: Packages that the FMU imports when it is loaded; others are imported where they are used.
+    PACKAGES: ClassVar[tuple[str, ...]] = ("numba", "numpy", "tomli")
+    PARAMETERS: ClassVar[tuple[Group, ...]]
+    #: Parameters of all FMUs of a kind.
+    SHARED: ClassVar[tuple[Group, ...]] = ()
+
+    log_categories: ClassVar[dict[str, str]] = {
+        "logStatusWarning": "Warnings; always sent",
+        "logStatusDiscard": "Discarded steps; always sent",
+        "logStatusError": "Errors; always sent",
+        "logStatusFatal": "Fatal errors; always sent",
+        "logAll": "All messages",
+        "logDebug": "Tracebacks of errors, for developers of the FMU",
+    }
+
+    _table: ClassVar[VariableTable]
+
+    # ---- what an FMU adds --------------------------------------------------------------------
+
+    @classmethod
+    @abstractmethod
+    def declared(cls) -> list[Variable]:
+        """The variables of this class."""
+
+    @abstractmethod
+    def create_run(self, start: float) -> Run:
+        """A run from the parameters that are set now."""
+
+    @classmethod
+    def inputs_of(cls, output: str) -> Sequence[str]:
+        """The inputs that an output depends on: all, unless an FMU knows better."""
+        return [v.name for v in cls.table().of_causality("input")]
+
+    # ---- description -------------------------------------------------------------------------
+
+    @classmethod
+    def table(cls) -> VariableTable:
+        """The variables of this class."""
+        if "_table" not in cls.__dict__:
+            cls._table = VariableTable(cls.declared())
+        return cls._table
+
+    def to_xml(self, model_options: Mapping[str, str] | None = None) -> Element:
+        """The model description; pythonfmu's options do not apply."""
+        return model_description(type(self))
+
+    # ---- life cycle --------------------------------------------------------------------------
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        table = self.table()
+        self.modelName = self.model_name
+        self.guid = guid_of(self.model_name, table)
+        self.values = Values(table)
+        self.time = 0.0
+        self._run: Run | None = None
+
+    def storage(self) -> tuple[int, ...]:
+        """Where the values are, for the binding."""
+        return self.values.addresses()
+
+    def setup_experiment(
+        self, start_time: float, stop_time: float | None = None, tolerance: float | None = None
+    ) -> None:
+        """Set the start time; no FMU needs a stop time or a tolerance."""
+        if not math.isfinite(start_time):
+            raise ParameterError(f"start time = {start_time} s is not a finite number")
+        self.time = start_time
+
+    def exit_initialization_mode(self) -> None:
+        """Check all parameters and begin the run."""
+        run = self.create_run(self.time)
+        try:
+            run.observe(self.time)
+        except BaseException:
+            run.close()
+            raise
+        self._run = run
+
+    def do_step(self, current_time: float, step_size: float) -> bool:
+        """Take in the inputs and do all that falls due."""
+        run = self._running()
+        end = current_time + step_size
+        if not (math.isfinite(end) and step_size > 0.0):
+            raise ParameterError(
+                f"communication step = {step_size} s at time = {current_time} s is not allowed,"
+                " a step is finite and longer than 0 s"
+            )
+        if current_time < self.time and not same_instant(current_time, self.time):
+            raise ParameterError(
+                f"time = {current_time} s lies before the end of the last step, {self.time} s"
+            )
+        run.observe(end if run.inputs_at_step_end else current_time)
+        self.time = end
+        return True
+
+    def terminate(self) -> None:
+        """Write what is still to be written; a saved state may yet take back the end."""
+        if self._run is not None:
+            self._run.publish()
+
+    def close(self) -> None:
+        """End the run and give back all that it holds; may be called at any time."""
+        if self._run is not None:
+            self._run.close()
+            self._run = None
+
+    def _running(self) -> Run:
+        if self._run is None:
+            raise StateError("the FMU has not been initialised")
+        return self._run
+
+    # ---- values ------------------------------------------------------------------------------
+
+    def refuse(self, reference: int, value: Any, started: bool) -> None:
+        """Say why the binding cannot set a value."""
+        raise ParameterError(self.table().by_reference[reference].refusal(value, started))
+
+    def set_string(self, vrs: Sequence[int], values: Sequence[str]) -> None:
+        """Set Strings; all or none."""
+        variables = [self.table().by_reference[reference] for reference in vrs]
+        for variable, value in zip(variables, values, strict=True):
+            if variable.name == PRESET and value:
+                self._preset(value)
+        for variable, value in zip(variables, values, strict=True):
+            self.values.set(variable, value)
+
+    def get_string(self, vrs: Sequence[int]) -> list[str]:
+        """The values of Strings."""
+        return [self.values.get(self.table().by_reference[reference]) for reference in vrs]
+
+    def _preset(self, name: str) -> dict[str, Any]:
+        preset = load_preset(self.model_name, name)
+        return convert_preset(self.table(), preset, f"preset {name}")
+
+    def parameters(self) -> Groups:
+        """The parameters, with the preset applied and checked."""
+        variable = self.table().by_name.get(PRESET)
+        chosen = "" if variable is None else self.values.get(variable)
+        preset = self._preset(chosen) if chosen else {}
+
+        def value_of(name: str) -> Any:
+            variable = self.table().by_name[name]
+            value = self.values.get(variable)
+            return preset.get(name, value) if value == variable.start else value
+
+        groups = (*self.PARAMETERS, *self.SHARED)
+        return Groups({group: group.build(value_of) for group in groups})
+
+    def warn(self, message: str) -> None:
+        """Send a warning to the master."""
+        self.log(message, Fmi2Status.warning)
+
+    # ---- saved states ------------------------------------------------------------------------
+
+    def _get_fmu_state(self, phase: int = 0) -> FmuState:
+        arrays = {
+            "reals": np.array(self.values.reals),
+            "integers": np.array(self.values.integers, np.int32),
+            "booleans": np.array(self.values.booleans, np.int32),
+        }
+        if self._run is not None:
+            arrays.update({f"run.{name}": a for name, a in self._run.state().items()})
+        return FmuState(phase, self.time, tuple(self.values.strings), arrays)
+
+    def _set_fmu_state(self, state: FmuState) -> int:
+        """Continue from a state; returns the phase it was taken in."""
+        restored = Values(self.table())
+        _fill(restored.reals, state.arrays.get("reals"), "reals")
+        _fill(restored.integers, state.arrays.get("integers"), "integers")
+        _fill(restored.booleans, state.arrays.get("booleans"), "booleans")
+        if not np.isfinite(restored.reals).all():
+            raise StateError("the state holds numbers that are not finite")
+        if len(state.strings) != len(restored.strings):
+            raise StateError("the state has another number of Strings than this FMU")
+        restored.strings[:] = state.strings
+        run_arrays = {
+            name.removeprefix("run."): array
+            for name, array in state.arrays.items()
+            if name.startswith("run.")
+        }
+        self._continue(restored, state.time, run_arrays)
+        return state.phase
+
+    def _continue(self, restored: Values, time: float, run_arrays: dict[str, Any]) -> None:
+        """Take over values and run, or fail and keep both as they were."""
+        before = Values(self.table())
+        before.take(self.values)
+        self.values.take(restored)
+        try:
+            run = self._run_of(before, time) if run_arrays else None
+            if run is not None:
+                run.restore(run_arrays)
+        except BaseException:
+            self.values.take(before)
+            raise
+        if self._run is not None and self._run is not run:
+            self._run.close()
+        self._run, self.time = run, time
+
+    def _run_of(self, before: Values, time: float) -> Run:
+        """The present run if it has the parameters that are set now, else a new one."""
+        parameters = self.table().of_causality("parameter")
+        unchanged = all(before.get(v) == self.values.get(v) for v in parameters)
+        if self._run is not None and unchanged:
+            return self._run
+        return self.create_run(time)
+
+    def _fmu_state_to_bytes(self, state: FmuState) -> bytes:
+        return fmu_state.to_bytes(state, self.model_name, self.guid)
+
+    def _fmu_state_from_bytes(self, data: bytes) -> FmuState:
+        return fmu_state.from_bytes(data, self.model_name, self.guid)
+
+
+def _fill(target: Any, source: NDArray[Any] | None, name: str) -> None:
+    """Copy a saved array into one of the same length and type."""
+    if source is None or source.shape != (len(target),) or source.dtype != np.array(target).dtype:
+        raise StateError(f"the state's array {name} does not fit this FMU")
+    target[:] = type(target)(target.typecode, source.tolist())

@@ -1,0 +1,230 @@
+"""Embree, the library that finds what a ray hits: loading it, and calling it.
+
+Embree 4 comes with the package embreex, whose own interface to it is not used: it traces ray by
+ray, on one thread. The library is loaded once; its functions are called in two ways:
+
+``library``  ctypes prototypes, for building scenes. A call gives up the global lock. Each thread
+             has its own error at a device, which ``check`` turns into an exception.
+intrinsics   for compiled kernels. The call names a symbol that this module registers when it is
+             imported; a kernel that comes out of the cache is linked to it when it is loaded, so
+             a module with such a kernel must import this one. The prefix keeps our symbols apart
+             from those of another Embree in the process.
+
+Rays are traced in packets of ``WIDTH`` rays, as wide as the vectors of the processor. The
+functions for other widths work as well, at less speed.
+
+Source: Embree 4 API reference (rtcNewDevice, rtcSetGeometryTransform, rtcIntersect4/8/16, ...).
+"""
+
+import ctypes
+import ctypes.util
+import importlib.util
+import os
+import platform
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from llvmlite import binding, ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+PREFIX = "sensor_models_"
+
+# Constants of Embree's headers.
+PROPERTY_VERSION = 0
+GEOMETRY_TRIANGLE = 0
+GEOMETRY_INSTANCE = 121
+BUFFER_INDEX = 0
+BUFFER_VERTEX = 1
+FORMAT_UINT3 = 0x5003
+FORMAT_FLOAT3 = 0x9003
+FORMAT_FLOAT3X4_COLUMNS = 0x9234
+SCENE_DYNAMIC = 1
+SCENE_ROBUST = 4
+SCENE_FILTER_IN_ARGUMENTS = 8
+QUALITY_LOW = 0
+QUALITY_MEDIUM = 1
+RAY_QUERY_FILTER = 2
+RAY_QUERY_COHERENT = 1 << 16
+ALL_FEATURES = 0xFFFFFFFF
+INVALID_ID = -1
+
+ERRORS = {
+    1: "unknown error",
+    2: "invalid argument",
+    3: "invalid operation",
+    4: "out of memory",
+    5: "processor without the vector instructions that Embree needs",
+    6: "cancelled",
+}
+
+_POINTER = ctypes.c_void_p
+_INT = ctypes.c_int
+_UINT = ctypes.c_uint
+_SIZE = ctypes.c_size_t
+
+#: Result and arguments of the functions that build scenes.
+PROTOTYPES: dict[str, tuple[Any, ...]] = {
+    "rtcNewDevice": (_POINTER, ctypes.c_char_p),
+    "rtcReleaseDevice": (None, _POINTER),
+    "rtcGetDeviceError": (_INT, _POINTER),
+    "rtcGetDeviceProperty": (ctypes.c_ssize_t, _POINTER, _INT),
+    "rtcNewScene": (_POINTER, _POINTER),
+    "rtcReleaseScene": (None, _POINTER),
+    "rtcSetSceneFlags": (None, _POINTER, _INT),
+    "rtcSetSceneBuildQuality": (None, _POINTER, _INT),
+    "rtcCommitScene": (None, _POINTER),
+    "rtcNewGeometry": (_POINTER, _POINTER, _INT),
+    "rtcReleaseGeometry": (None, _POINTER),
+    "rtcSetNewGeometryBuffer": (_POINTER, _POINTER, _INT, _UINT, _INT, _SIZE, _SIZE),
+    "rtcSetGeometryInstancedScene": (None, _POINTER, _POINTER),
+    "rtcSetGeometryTransform": (None, _POINTER, _UINT, _INT, _POINTER),
+    "rtcCommitGeometry": (None, _POINTER),
+    "rtcAttachGeometryByID": (None, _POINTER, _POINTER, _UINT),
+}
+
+
+class EmbreeError(RuntimeError):
+    """Embree is missing, or did not do what it was asked to."""
+
+
+def packet_width(machine: str, features: Mapping[str, bool]) -> int:
+    """Rays in a packet, by what the processor's vectors hold."""
+    if machine.lower() not in ("x86_64", "amd64"):
+        return 4
+    if all(features.get(name) for name in ("avx512f", "avx512cd", "avx512dq", "avx512bw")):
+        return 16
+    return 8 if features.get("avx") else 4
+
+
+def _host_features() -> Mapping[str, bool]:
+    try:
+        return dict(binding.get_host_cpu_features())
+    except RuntimeError:  # not known of every platform
+        return {}
+
+
+# By the processor, not by what Embree says: kernels are cached for each processor, and the width
+# is compiled into them.
+WIDTH = packet_width(platform.machine(), _host_features())
+
+
+def library_candidates(package: Path) -> Iterator[Path]:
+    """Where the tools that repair wheels put a bundled library: Linux and Windows, macOS."""
+    folders = (
+        package.parent / "embreex.libs",
+        package / ".dylibs",
+        package.parent / "embreex.dylibs",
+        package / ".libs",
+        package,
+    )
+    for folder in folders:
+        for file in sorted(folder.glob("*embree4*")):
+            if ".so" in file.name or file.suffix in (".dll", ".dylib"):
+                yield file
+
+
+def find_library() -> str:
+    """Path of Embree's library."""
+    found = importlib.util.find_spec("embreex")
+    if found is None or found.origin is None:
+        raise EmbreeError(
+            "Scenes need Embree 4, which the package embreex brings: it is not installed for "
+            "this Python (pip install embreex)"
+        )
+    package = Path(found.origin).parent
+    for candidate in library_candidates(package):
+        return str(candidate)
+    installed = ctypes.util.find_library("embree4")
+    if installed is not None:
+        return installed
+    raise EmbreeError(
+        f"Scenes need Embree 4: no library named *embree4* lies beside the package embreex in "
+        f"{package}, and none is installed for the system"
+    )
+
+
+def load_library(path: str) -> ctypes.CDLL:
+    """Embree with the prototypes of what is called; its version is checked."""
+    try:
+        if hasattr(os, "add_dll_directory") and Path(path).is_absolute():
+            os.add_dll_directory(str(Path(path).parent))  # holds the libraries that it needs
+        loaded = ctypes.CDLL(path)
+        for name, (result, *arguments) in PROTOTYPES.items():
+            function = getattr(loaded, name)
+            function.restype, function.argtypes = result, arguments
+    except (OSError, AttributeError) as failure:
+        raise EmbreeError(f"Embree's library {path} cannot be used: {failure}") from failure
+    return loaded
+
+
+library = load_library(find_library())
+
+#: C functions that kernels call, with the types of their arguments; none returns anything.
+_WORD, _INDEX = ir.IntType(64), ir.IntType(32)
+_FROM_KERNELS = {
+    f"rtcIntersect{WIDTH}": (_WORD, _WORD, _WORD, _WORD),
+    "rtcSetGeometryTransform": (_WORD, _INDEX, _INDEX, _WORD),
+    "rtcCommitGeometry": (_WORD,),
+}
+for _name in _FROM_KERNELS:
+    _address = ctypes.cast(getattr(library, _name), _POINTER).value
+    binding.add_symbol(PREFIX + _name, _address)
+
+
+def _call(builder: Any, name: str, arguments: Any) -> None:
+    kind = ir.FunctionType(ir.VoidType(), _FROM_KERNELS[name])
+    function = cgutils.get_or_insert_function(builder.module, kind, PREFIX + name)
+    builder.call(function, arguments)
+
+
+@intrinsic
+def intersect_packet(_context: Any, _valid: Any, _scene: Any, _rays: Any, _arguments: Any) -> Any:
+    """``rtcIntersect4/8/16``: addresses of valid flags, scene, packet and arguments."""
+
+    def emit(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        _call(builder, f"rtcIntersect{WIDTH}", arguments)
+        return target.get_dummy_value()
+
+    return types.void(types.intp, types.intp, types.intp, types.intp), emit
+
+
+@intrinsic
+def place_geometry(_context: Any, _geometry: Any, _transform: Any) -> Any:
+    """Give an instance the transform at an address: 3 x 4 float32, column by column."""
+
+    def emit(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        geometry, transform = arguments
+        first_step = ir.Constant(_INDEX, 0)
+        layout = ir.Constant(_INDEX, FORMAT_FLOAT3X4_COLUMNS)
+        _call(builder, "rtcSetGeometryTransform", (geometry, first_step, layout, transform))
+        _call(builder, "rtcCommitGeometry", (geometry,))
+        return target.get_dummy_value()
+
+    return types.void(types.intp, types.intp), emit
+
+
+def new_device(threads: int) -> int:
+    """A device; ``threads`` build its scenes, 0 stands for all processors."""
+    device = library.rtcNewDevice(f"threads={threads}".encode())
+    if not device:
+        raise EmbreeError(f"Embree gives no device: {_error_of(None)}")
+    version = library.rtcGetDeviceProperty(device, PROPERTY_VERSION)
+    if version // 10000 != 4:
+        library.rtcReleaseDevice(device)
+        raise EmbreeError(f"Embree 4 is needed, this is version {version // 10000}")
+    return int(device)
+
+
+def _error_of(device: int | None) -> str | None:
+    code = library.rtcGetDeviceError(device)
+    return None if code == 0 else ERRORS.get(code, f"error {code}")
+
+
+def check(device: int, doing: str) -> None:
+    """Raise what went wrong at a device in this thread since the last check."""
+    error = _error_of(device)
+    if error is not None:
+        raise EmbreeError(f"Embree failed while {doing}: {error}")

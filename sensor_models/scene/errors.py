@@ -1,0 +1,14 @@
+"""What is wrong with a scene, as one message: file, key and reason."""
+
+from pathlib import Path
+
+
+class SceneError(ValueError):
+    """A scene that cannot be used; the message names the file, the key in it and the reason."""
+
+    def __init__(self, file: Path | str, key: str, reason: str) -> None:
+        self.file = file
+        self.key = key
+        self.reason = reason
+        parts = (str(part) for part in (file, key, reason))
+        super().__init__(": ".join(p if p.isprintable() else repr(p) for p in parts if p))

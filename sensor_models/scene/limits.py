@@ -1,0 +1,56 @@
+"""How large a scene may be. What is larger is refused, where possible before it is read.
+
+A scene is often somebody else's file. A few hundred bytes of it can ask for more memory than a
+machine has, and an operating system answers that by ending the process, the master with it. The
+limits lie well above what a sensor can use: the ray engine needs about 130 bytes a triangle.
+"""
+
+from pathlib import Path
+
+from sensor_models.scene.errors import SceneError
+
+#: Triangles of all meshes together; instances of a mesh share them and count once.
+MAX_TRIANGLES = 2**25
+MAX_INSTANCES = 2**20
+
+MAX_MANIFEST_BYTES = 2**24
+#: Of a mesh or picture. A binary STL with ``MAX_TRIANGLES`` has 1.7e9 bytes.
+MAX_FILE_BYTES = 2**31
+
+
+def check_triangles(count: int, file: Path, key: str) -> None:
+    """Refuse more triangles than a scene may have."""
+    if count > MAX_TRIANGLES:
+        raise SceneError(
+            file, key, f"has {count} triangles, a scene may have {MAX_TRIANGLES} in all"
+        )
+
+
+def read_limited(file: Path, key: str, manifest: Path, limit: int = MAX_FILE_BYTES) -> bytes:
+    """The content of a file that the manifest names, unless it is too large or unreadable."""
+    try:
+        size = file.stat().st_size
+        if size > limit:
+            raise SceneError(manifest, key, f"{file} has {size} bytes, at most {limit} are read")
+        with file.open("rb") as stream:
+            return stream.read(limit)  # no more, should it grow meanwhile
+    except OSError as error:
+        reason = f"{file} cannot be read: {error.strerror or error}"
+        raise SceneError(manifest, key, reason) from error
+
+
+def file_inside(name: str, key: str, manifest: Path, allow_outside: bool) -> Path:
+    """The file that a manifest names, relative to its folder, with links followed."""
+    folder = manifest.parent.resolve()
+    try:
+        file = (folder / name).resolve()
+        found = file.is_file()
+    except (OSError, ValueError, RuntimeError) as error:  # zero bytes, loops of links
+        raise SceneError(manifest, key, f"{name!r} is no file name: {error}") from error
+    if not allow_outside and not file.is_relative_to(folder):
+        reason = f"{name!r} lies outside of the scene's folder, which is allowed only on request"
+        raise SceneError(manifest, key, reason)
+    if not found:  # a device or a pipe would block or never end
+        reason = "is no regular file" if file.exists() else "does not exist"
+        raise SceneError(manifest, key, f"{name!r} {reason}")
+    return file

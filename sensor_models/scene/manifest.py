@@ -1,0 +1,84 @@
+"""A scene from its manifest, a TOML file whose keys are described in ``docs/scenes.md``.
+
+A built-in scene is a folder under ``scenes`` beside the package and goes by its name; any other
+by the path of its manifest, or of a folder with a ``scene.toml``. Files that a manifest names
+are relative to its folder and must lie in it, links followed, unless that is waived.
+
+Whatever is wrong is raised as ``SceneError``: one message with file, key and reason.
+"""
+
+import hashlib
+import os
+import re
+import sys
+from pathlib import Path
+
+import sensor_models
+from sensor_models.scene.assembly import Assembly
+from sensor_models.scene.errors import SceneError
+from sensor_models.scene.limits import MAX_MANIFEST_BYTES, read_limited
+from sensor_models.scene.model import Scene
+from sensor_models.scene.schema import Manifest, validated
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+MANIFEST_NAME = "scene.toml"
+
+
+def scene_folder(name: str) -> Path:
+    """The folder of a built-in scene: in the resources of an FMU, or beside the package."""
+    # The package may have moved since it was imported, see ``materials.material_library``.
+    roots = [Path(folder).parent / "scenes" for folder in sensor_models.__path__]
+    for root in roots:
+        if re.fullmatch(r"[A-Za-z0-9_-]+", name) and (root / name / MANIFEST_NAME).is_file():
+            return root / name
+    known = sorted({file.parent.name for root in roots for file in root.glob(f"*/{MANIFEST_NAME}")})
+    reason = f"is no built-in scene, known: {', '.join(known) or 'none'}"
+    raise SceneError(f"scene {name!r}", "", f"{reason}; a path ends in .toml or has a separator")
+
+
+def manifest_path(name_or_path: str | Path) -> Path:
+    """The manifest that a name or path stands for."""
+    text = os.fspath(name_or_path)
+    is_path = isinstance(name_or_path, Path) or any(sign in text for sign in "/\\.")
+    path = Path(text) if is_path else scene_folder(text)
+    try:
+        path = path / MANIFEST_NAME if path.is_dir() else path
+        if not path.is_file():
+            raise SceneError(path, "", "is no regular file" if path.exists() else "does not exist")
+        return path.resolve()
+    except (OSError, ValueError, RuntimeError) as error:  # zero bytes, loops of links
+        if isinstance(error, SceneError):
+            raise
+        raise SceneError(repr(text), "", f"is no file name: {error}") from error
+
+
+def read_manifest(path: Path) -> Manifest:
+    """A manifest, checked by itself; the files that it names are not yet looked at."""
+    data = read_limited(path, "", path, MAX_MANIFEST_BYTES)
+    try:
+        content = tomllib.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:  # the errors of TOML and UTF-8 are ValueErrors
+        raise SceneError(path, "", f"is no TOML: {error}") from error
+    manifest: Manifest = validated(Manifest, content, path)
+    return manifest
+
+
+def load_scene(name_or_path: str | Path, *, allow_outside: bool = False) -> Scene:
+    """The scene of that name, or in that file; ``allow_outside`` lets it use any file."""
+    path = manifest_path(name_or_path)
+    return Assembly(path, read_manifest(path), allow_outside).scene()
+
+
+def digest_of(scene: Scene) -> str:
+    """Digest of the files that a scene was read from, the same wherever its folder lies."""
+    digest = hashlib.sha256()
+    for file in scene.files:
+        data = read_limited(file, "", file)
+        name = Path(os.path.relpath(file, scene.files[0].parent)).as_posix().encode()
+        digest.update(b"%d:%s %d:" % (len(name), name, len(data)))
+        digest.update(data)
+    return digest.hexdigest()

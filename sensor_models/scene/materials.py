@@ -1,0 +1,159 @@
+"""Surface materials of scenes: those of the library, and those that a manifest defines.
+
+The library is ``materials.toml``: everyday materials at 905 and 1550 nm, each with its source or
+marked as an estimate. A manifest may name them as they are, take one as ``base`` for another
+look, or define its own with the same keys.
+
+Numbers that a kind of surface does not have, and numbers that exclude each other, are refused: a
+Lambert surface has no refractive index, a metal no base under it, glass no diffuse reflectance.
+"""
+
+import difflib
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+import sensor_models
+from sensor_models.scene.errors import SceneError
+from sensor_models.scene.model import Material, SurfaceKind, SurfaceParameters
+from sensor_models.scene.schema import MaterialLibrary, MaterialTable, Surface, validated
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+#: Above it the base of a two-layer surface sends more light back at grazing incidence than it
+#: gets: the hemispherical albedo of the Oren-Nayar law with Fujii's correction passes 1 at 0.9735.
+HIGHEST_BASE_REFLECTANCE = 0.97
+
+#: Extinction from which on an interface is opaque: light is gone within 8 um at 905 nm.
+METAL_EXTINCTION = 0.01
+
+#: What each kind of surface is described by.
+NUMBERS: dict[str, tuple[str, ...]] = {
+    "lambert": ("diffuse_reflectance", "retro_reflectance"),
+    "two_layer": (
+        "diffuse_reflectance",
+        "ior",
+        "extinction",
+        "roughness_beckmann",
+        "roughness_oren_nayar",
+        "retro_reflectance",
+    ),
+    "dielectric": ("ior", "extinction", "roughness_beckmann"),
+}
+#: What a kind of surface must be given, as no default fits all.
+NEEDED = {"lambert": ("diffuse_reflectance",), "two_layer": ("ior",), "dielectric": ("ior",)}
+
+_ALL_NUMBERS = tuple(name for name in Surface.model_fields if name != "wavelength")
+
+
+@cache
+def material_library() -> Mapping[str, Material]:
+    """The materials of the library by their names."""
+    # The package may have moved since it was imported: an FMU's copy goes when the FMU goes, and
+    # then ``__path__`` of the package points to the next one's.
+    file = Path(next(iter(sensor_models.__path__))) / "scene" / "materials.toml"
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise SceneError(file, "", f"cannot be read: {error}") from error
+    tables = validated(MaterialLibrary, content, file).materials
+    return {name: defined_material(name, table, file, {}) for name, table in tables.items()}
+
+
+def defined_material(
+    name: str, table: MaterialTable, file: Path, bases: Mapping[str, Material]
+) -> Material:
+    """The material that a table defines, checked."""
+    key = f"materials.{name}"
+    if table.base is not None:
+        return _derived(name, table, file, bases)
+    for needed in ("kind", "source", "surface"):
+        if not getattr(table, needed):
+            raise SceneError(file, f"{key}.{needed}", "is missing; only a base can stand for it")
+    kind = SurfaceKind[str(table.kind)]
+    if table.two_way and kind is not SurfaceKind.two_layer:
+        raise SceneError(file, f"{key}.two_way", f"is for two_layer, the kind is {kind.name}")
+    at_wavelength: dict[float, SurfaceParameters] = {}
+    for number, surface in enumerate(table.surface):
+        if surface.wavelength in at_wavelength:
+            reason = f"wavelength {surface.wavelength:g} is given twice"
+            raise SceneError(file, f"{key}.surface[{number}]", reason)
+        contradiction = contradiction_in(kind.name, surface)
+        if contradiction is not None:
+            raise SceneError(file, f"{key}.surface[{number}].{contradiction[0]}", contradiction[1])
+        at_wavelength[surface.wavelength] = _parameters(kind.name, surface)
+    return Material(
+        name=name,
+        kind=kind,
+        at_wavelength=at_wavelength,
+        two_way=table.two_way,
+        color=table.color or (0.5, 0.5, 0.5),
+        source=str(table.source),
+    )
+
+
+def find_material(name: str, file: Path, key: str, materials: Mapping[str, Material]) -> Material:
+    """A material by its name, or a message that says which there are."""
+    if name not in materials:
+        close = difflib.get_close_matches(name, materials, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise SceneError(file, key, f"{name!r} is no material, known: {', '.join(materials)}{hint}")
+    return materials[name]
+
+
+def contradiction_in(kind: str, surface: Surface) -> tuple[str, str] | None:
+    """The first number of a surface that does not go with its kind or the others, and why."""
+    for number in _ALL_NUMBERS:
+        if number not in NUMBERS[kind] and getattr(surface, number) is not None:
+            return number, f"is nothing that a {kind} surface has: {', '.join(NUMBERS[kind])}"
+    for number in NEEDED[kind]:
+        if getattr(surface, number) is None:
+            return number, f"is missing, a {kind} surface needs it"
+    metal = (surface.extinction or 0.0) > METAL_EXTINCTION
+    if kind == "dielectric" and metal:
+        return "extinction", (
+            f"{surface.extinction} lets no light through (at most {METAL_EXTINCTION}); "
+            "a metal is a two_layer surface"
+        )
+    diffuse = surface.diffuse_reflectance
+    if kind == "two_layer" and metal and diffuse != 0.0:
+        return "diffuse_reflectance", "must be given as 0 under a metal, which absorbs what enters"
+    if kind == "two_layer" and (diffuse or 0.0) > HIGHEST_BASE_REFLECTANCE:
+        return "diffuse_reflectance", (
+            f"{diffuse} is above {HIGHEST_BASE_REFLECTANCE}, from where on a two_layer surface "
+            "would send back more light than it gets"
+        )
+    return None
+
+
+def _parameters(kind: str, surface: Surface) -> SurfaceParameters:
+    """The numbers given; for the others the defaults, or 0 where the kind has no such thing."""
+    given = {name: getattr(surface, name) for name in NUMBERS[kind]}
+    absent = {"diffuse_reflectance": 0.0} if kind == "dielectric" else {}
+    known = {name: value for name, value in given.items() if value is not None}
+    return SurfaceParameters(**absent, **known)
+
+
+def _derived(
+    name: str, table: MaterialTable, file: Path, bases: Mapping[str, Material]
+) -> Material:
+    """A material of the library with another look."""
+    key = f"materials.{name}"
+    for taken in ("kind", "surface", "two_way"):
+        if taken in table.model_fields_set:
+            raise SceneError(
+                file, f"{key}.{taken}", "is what the base gives, allowed is one of them"
+            )
+    base = find_material(str(table.base), file, f"{key}.base", bases)
+    return Material(
+        name=name,
+        kind=base.kind,
+        at_wavelength=base.at_wavelength,
+        two_way=base.two_way,
+        color=table.color or base.color,
+        source=table.source or base.source,
+    )

@@ -1,0 +1,131 @@
+"""What the processes that share a scene know in common: its files, and the states of its bodies.
+
+The memory begins with a head (magic, version, size of the description, place of the numbers) and
+a description in JSON: digests of the files that the scene was read from, the manifest first, and
+the names of its bodies. From a multiple of 64 bytes on follow the number of the newest record and
+the slots of the records (``kernels.sequence_lock``). A record is the time and, for each body,
+``BODY_SIZE`` numbers.
+"""
+
+import hashlib
+import json
+import math
+import os
+import struct
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.kernels import sequence_lock
+from sensor_models.kernels.sequence_lock import SLOTS
+from sensor_models.scene.model import Scene
+
+Floats = NDArray[np.float64]
+
+#: Position, orientation w x y z, velocity and angular velocity, all in the world frame and in the
+#: order of ``frames.BodyState``.
+BODY_SIZE = 13
+POSE_SIZE = 7
+
+_MAGIC = b"SNSRSCN\n"
+_VERSION = 1
+_HEAD = struct.Struct("<8sIII")
+_LINE = 64  # bytes that processors pass to one another at once
+
+
+class BodyStates(NamedTuple):
+    """Where the bodies of a scene are at an instant, and how they move."""
+
+    record: int  # counts the changes
+    time: float  # s, -inf before anybody has moved them
+    bodies: Floats  # (n, BODY_SIZE), in the order of ``Scene.bodies``
+
+
+class PoseMemory:
+    """The states of bodies in memory that is laid out as here."""
+
+    def __init__(self, memory: Any, place: int, bodies: int) -> None:
+        length = 1 + BODY_SIZE * bodies
+        slots: Floats = np.frombuffer(memory, np.float64, SLOTS * length, place + _LINE)
+        self._number: NDArray[np.int64] = np.frombuffer(memory, np.int64, 1, place)
+        self._slots = slots.reshape(SLOTS, length)
+        # What other processes see must not be written to. One kernel serves all.
+        self._read_number, self._read_slots = self._number.view(), self._slots.view()
+        self._read_number.flags.writeable = self._read_slots.flags.writeable = False
+        self._writing = threading.Lock()
+
+    def write(self, time: float, bodies: Floats) -> None:
+        """Make these the newest states."""
+        record = np.concatenate(([time], bodies.ravel()))
+        with self._writing:
+            sequence_lock.write(self._number, self._slots, record)
+
+    def read(self) -> BodyStates:
+        """The newest states, whole, in a copy."""
+        record = np.empty(self._slots.shape[1])
+        number = sequence_lock.read(self._read_number, self._read_slots, record)
+        return BodyStates(number, float(record[0]), record[1:].reshape(-1, BODY_SIZE))
+
+
+def new_content(scene: Scene) -> bytes:
+    """The memory of a scene whose bodies are where its manifest has them."""
+    description = json.dumps(
+        {
+            "files": [[os.fspath(file), digest_of_file(file)] for file in scene.files],
+            "bodies": [body.name for body in scene.bodies],
+        }
+    ).encode()
+    place = -(-(_HEAD.size + len(description)) // _LINE) * _LINE
+    head = _HEAD.pack(_MAGIC, _VERSION, len(description), place) + description
+    states = ((*body.position, *body.orientation, *[0.0] * 6) for body in scene.bodies)
+    records = np.zeros((SLOTS, 1 + BODY_SIZE * len(scene.bodies)))
+    records[0] = [-math.inf, *(number for state in states for number in state)]
+    return head.ljust(place + _LINE, b"\0") + records.tobytes()
+
+
+class Description(NamedTuple):
+    """What the head of the memory says."""
+
+    files: tuple[tuple[Path, str], ...]
+    bodies: tuple[str, ...]
+    place: int
+
+
+def read_description(memory: Any) -> Description:
+    """The head of the memory; ValueError if it is damaged or of another version."""
+    try:
+        magic, version, size, place = _HEAD.unpack_from(memory)
+        if (magic, version) != (_MAGIC, _VERSION):
+            raise ValueError(f"has version {version}, this is version {_VERSION}")
+        content = json.loads(memory[_HEAD.size : _HEAD.size + size])
+        files = tuple((Path(file), str(digest)) for file, digest in content["files"])
+        bodies = tuple(map(str, content["bodies"]))
+    except (struct.error, TypeError, KeyError) as error:
+        raise ValueError("is damaged") from error
+    if len(memory) != place + _LINE + 8 * SLOTS * (1 + BODY_SIZE * len(bodies)):
+        raise ValueError("is damaged")
+    return Description(files, bodies, place)
+
+
+def changed_file(files: Iterable[tuple[Path, str]]) -> str | None:
+    """The first file that is not what it was, with what happened to it; None if all are."""
+    for file, digest in files:
+        try:
+            if digest_of_file(file) != digest:
+                return f"{file} has changed"
+        except OSError as error:
+            return f"{file} cannot be read: {error.strerror or error}"
+    return None
+
+
+def digest_of_file(file: Path) -> str:
+    """SHA-256 of a file."""
+    digest = hashlib.sha256()
+    with file.open("rb") as stream:
+        while block := stream.read(2**20):
+            digest.update(block)
+    return digest.hexdigest()

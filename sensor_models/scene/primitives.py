@@ -1,0 +1,185 @@
+"""Meshes that a manifest describes by a few numbers: plane, box, sphere, cylinder, heightmap.
+
+Each is given as parts, so that the side of a box or the cap of a cylinder can have a material of
+its own. Faces are counter-clockwise seen from outside. Vertices are shared within a part only:
+normals that are interpolated keep the edges between parts sharp.
+
+A sphere or a cylinder of n segments has its vertices on the true surface and its faces inside, by
+at most r (1 - cos(pi / n)): 0.5 % of the radius for 32 segments.
+
+A formula for heights is arithmetic in x and y (m) with + - * / **, numbers, pi and the functions
+listed in ``FUNCTIONS``; nothing else of Python is understood or run.
+"""
+
+import ast
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.scene.schema import Box, Cylinder, Plane, Sphere
+
+Floats = NDArray[np.float64]
+
+#: Of one number, but for those of two.
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "abs": np.abs,
+    "cos": np.cos,
+    "exp": np.exp,
+    "max": np.maximum,
+    "min": np.minimum,
+    "sin": np.sin,
+    "sqrt": np.sqrt,
+    "tanh": np.tanh,
+}
+_TAKES_TWO = ("max", "min")
+_OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+}
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a mesh as it comes from a file or a description, not yet checked."""
+
+    vertices: Floats  # (n, 3)
+    faces: NDArray[np.int64]  # (m, 3)
+    names: tuple[str, ...] = ()  # by which a manifest can speak of it: group, material
+    properties: dict[str, NDArray[Any]] = field(default_factory=dict)  # "vertex.NAME", "face.NAME"
+    material: str = ""  # the name of its own material in a file
+
+
+def plane(shape: Plane) -> list[Piece]:
+    """A rectangle that faces up."""
+    return [_rectangle((0, 0, 0), (shape.size[0], 0, 0), (0, shape.size[1], 0), "plane")]
+
+
+def box(shape: Box) -> list[Piece]:
+    """The six sides of a box."""
+    x, y, z = shape.size
+    return [
+        _rectangle((0, y / 2, 0), (-x, 0, 0), (0, 0, z), "left"),
+        _rectangle((0, -y / 2, 0), (x, 0, 0), (0, 0, z), "right"),
+        _rectangle((x / 2, 0, 0), (0, y, 0), (0, 0, z), "front"),
+        _rectangle((-x / 2, 0, 0), (0, -y, 0), (0, 0, z), "back"),
+        _rectangle((0, 0, z / 2), (x, 0, 0), (0, y, 0), "top"),
+        _rectangle((0, 0, -z / 2), (x, 0, 0), (0, -y, 0), "bottom"),
+    ]
+
+
+def sphere(shape: Sphere) -> list[Piece]:
+    """A sphere with poles on z."""
+    around, along = shape.segments, max(2, shape.segments // 2)
+    polar = math.pi * np.arange(1, along) / along
+    azimuth = 2.0 * math.pi * np.arange(around) / around
+    rings = np.stack(
+        [
+            np.outer(np.sin(polar), np.cos(azimuth)),
+            np.outer(np.sin(polar), np.sin(azimuth)),
+            np.outer(np.cos(polar), np.ones(around)),
+        ],
+        axis=-1,
+    )
+    vertices = shape.radius * np.vstack([rings.reshape(-1, 3), [[0, 0, 1], [0, 0, -1]]])
+    north, south, last = len(vertices) - 2, len(vertices) - 1, (along - 2) * around
+    here, there = np.arange(around), np.roll(np.arange(around), -1)
+    caps = [_columns(north, here, there), _columns(south, last + there, last + here)]
+    walls = [
+        strip
+        for ring in range(along - 2)
+        for strip in _strip(ring * around + here, ring * around + there, around)
+    ]
+    return [Piece(vertices, np.vstack(caps + walls), ("sphere",))]
+
+
+def cylinder(shape: Cylinder) -> list[Piece]:
+    """The side of a cylinder, and its caps."""
+    azimuth = 2.0 * math.pi * np.arange(shape.segments) / shape.segments
+    circle = shape.radius * np.stack([np.cos(azimuth), np.sin(azimuth)], axis=-1)
+    top = np.column_stack([circle, np.full(shape.segments, shape.height / 2)])
+    bottom = top * (1.0, 1.0, -1.0)
+    here, there = np.arange(shape.segments), np.roll(np.arange(shape.segments), -1)
+    side = np.vstack(_strip(here, there, shape.segments))
+    pieces = [Piece(np.vstack([top, bottom]), side, ("side",))]
+    if shape.capped:
+        fan = _columns(shape.segments, here, there)
+        for name, rim, faces in (("top", top, fan), ("bottom", bottom, fan[:, ::-1])):
+            centre = [[0.0, 0.0, rim[0, 2]]]
+            pieces.append(Piece(np.vstack([rim, centre]), faces, (name,)))
+    return pieces
+
+
+def terrain(heights: Floats, size: tuple[float, float]) -> list[Piece]:
+    """A grid of heights over a rectangle: rows run along x, the first row lies at +y."""
+    rows, columns = heights.shape
+    x = np.linspace(-size[0] / 2, size[0] / 2, columns)
+    y = np.linspace(size[1] / 2, -size[1] / 2, rows)
+    vertices = np.column_stack([np.tile(x, rows), np.repeat(y, columns), heights.ravel()])
+    corner = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)).ravel()
+    right, below = corner + 1, corner + columns
+    faces = np.vstack([_columns(corner, below, right), _columns(right, below, below + 1)])
+    return [Piece(vertices, faces, ("terrain",))]
+
+
+def heights_of_formula(formula: str, size: tuple[float, float], cells: tuple[int, int]) -> Floats:
+    """Heights at the corners of cells over a rectangle; raises ValueError where it makes none."""
+    x = np.linspace(-size[0] / 2, size[0] / 2, cells[0] + 1)
+    y = np.linspace(size[1] / 2, -size[1] / 2, cells[1] + 1)
+    known: dict[str, Any] = {"x": x[None, :], "y": y[:, None], "pi": math.pi}
+    try:
+        tree = ast.parse(formula.strip(), mode="eval")
+        with np.errstate(all="ignore"):  # what is not finite is found when the mesh is checked
+            heights = _value(tree.body, known)
+    except (SyntaxError, TypeError, ArithmeticError, RecursionError, MemoryError) as error:
+        raise ValueError(f"{formula!r} is no formula of x and y: {error}") from error
+    return np.array(np.broadcast_to(heights, (len(y), len(x))), np.float64)
+
+
+def _value(node: ast.AST, known: dict[str, Any]) -> Any:
+    """What a formula is worth; everything that is not listed here is refused."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
+        return np.float64(node.value)  # a power of Python's whole numbers can fill the memory
+    if isinstance(node, ast.Name) and node.id in known:
+        return known[node.id]
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        return _OPERATORS[type(node.op)](_value(node.left, known), _value(node.right, known))
+    if isinstance(node, ast.UnaryOp) and type(node.op) in _OPERATORS:
+        return _OPERATORS[type(node.op)](_value(node.operand, known))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
+        name, taken = node.func.id, [_value(part, known) for part in node.args]
+        if name not in FUNCTIONS:
+            raise ValueError(f"{name!r} is none of {', '.join(FUNCTIONS)}")
+        if len(taken) != (2 if name in _TAKES_TWO else 1):
+            raise ValueError(
+                f"{name} takes {'two numbers' if name in _TAKES_TWO else 'one number'}"
+            )
+        return FUNCTIONS[name](*taken)
+    raise ValueError(f"{ast.unparse(node)!r} is not understood in a formula of x and y")
+
+
+def _rectangle(
+    middle: tuple[float, ...], along: tuple[float, ...], up: tuple[float, ...], name: str
+) -> Piece:
+    """Two triangles; ``along`` x ``up`` points outside."""
+    centre, a, b = (np.array(part, np.float64) for part in (middle, along, up))
+    corners = centre + 0.5 * np.array([-a - b, a - b, a + b, b - a])
+    return Piece(corners, np.array([[0, 1, 2], [0, 2, 3]]), (name,))
+
+
+def _strip(here: Any, there: Any, below: int) -> list[NDArray[np.int64]]:
+    """Triangles between a ring of vertices and the next ring."""
+    return [_columns(here, here + below, there), _columns(there, here + below, there + below)]
+
+
+def _columns(*parts: Any) -> NDArray[np.int64]:
+    return np.stack(np.broadcast_arrays(*parts), axis=-1)

@@ -1,0 +1,254 @@
+"""Open scenes under handles: whole numbers that a master can pass from one part to another.
+
+``open_scene`` reads a scene and gives it a handle; ``attach`` takes part in the scene of a handle,
+in the same process or in another one of the same user on the same machine::
+
+    with open_scene("yard") as world:
+        send(world.number)                             # to whoever wants to see it
+        world.move(time, bodies)                       # only who opened a scene moves its bodies
+
+    with attach(number) as world:
+        hits = world.rays().trace(origins, directions, 100.0)
+
+In a process, all that use a handle share one ``Scene`` and one ``RayScene``, which is built when
+somebody first traces. Another process reads the scene from the same files, which must not have
+changed since; the states of the bodies are in memory that both see (``pose_memory``). A scene
+stays open until the last user has left it, in whatever process: if the one that opened it was
+killed, the others still see its bodies where they were (``shared_file``).
+
+After a fork, the child sees what its parent's scenes do, but cannot move them.
+"""
+
+import math
+import os
+import threading
+import weakref
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sensor_models.frames import SHORTEST, unit_orientation
+from sensor_models.quantities import ParameterError
+from sensor_models.scene import shared_file
+from sensor_models.scene.manifest import load_scene
+from sensor_models.scene.model import Scene
+from sensor_models.scene.pose_memory import (
+    BODY_SIZE,
+    POSE_SIZE,
+    BodyStates,
+    Floats,
+    PoseMemory,
+    changed_file,
+    new_content,
+    read_description,
+)
+from sensor_models.scene.shared_file import SharedFile
+
+if TYPE_CHECKING:
+    from sensor_models.scene.tracing import RayScene
+
+__all__ = ["BODY_SIZE", "BodyStates", "SceneHandle", "SceneHandleError", "attach", "open_scene"]
+
+
+class SceneHandleError(ValueError):
+    """A handle that stands for no scene that can be used; the message says why."""
+
+    def __init__(self, number: int, reason: str) -> None:
+        self.number = number
+        super().__init__(f"scene_handle = {number} {reason}")
+
+
+class SceneHandle:
+    """One use of an open scene. Once it is closed, or forgotten, it keeps the scene no longer."""
+
+    def __init__(self, shared: "_OpenScene", *, owner: bool) -> None:
+        self.number = shared.file.number
+        self.scene = shared.scene
+        self._shared = shared
+        self._owner = owner
+        #: Ends this use, once.
+        self.close = weakref.finalize(self, _registry.leave, shared)
+
+    def states(self) -> BodyStates:
+        """The newest states of all bodies, in a copy."""
+        return self._open().poses.read()
+
+    def move(self, time: float, bodies: ArrayLike) -> None:
+        """Give all bodies the states that they have at ``time``: (n, BODY_SIZE).
+
+        Orientations are brought to unit length. If a value is not allowed, nothing changes.
+        """
+        shared = self._open()
+        if not self._owner or shared.process != os.getpid():
+            raise SceneHandleError(self.number, "is moved only by whoever opened it")
+        if not math.isfinite(time):
+            raise ParameterError(f"time = {time} s is not a finite number")
+        shared.poses.write(time, _checked_states(bodies, self.scene))
+
+    def rays(self) -> "RayScene":
+        """The scene to be traced, which this process shares, its bodies where they are now."""
+        return self._open().rays()
+
+    def _open(self) -> "_OpenScene":
+        if not self.close.alive:
+            raise SceneHandleError(self.number, "was closed and cannot be used any more")
+        return self._shared
+
+    def __enter__(self) -> "SceneHandle":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def open_scene(name_or_path: str | Path, wanted: int = 0) -> SceneHandle:
+    """Open a scene under a new handle.
+
+    ``wanted`` is the handle that it had before, in a process that is to be continued; where that
+    is in use, the scene gets another one.
+    """
+    return _registry.open(name_or_path, wanted)
+
+
+def attach(number: int) -> SceneHandle:
+    """Take part in the scene of a handle; ``SceneHandleError`` says why that cannot be."""
+    return _registry.attach(number)
+
+
+def _checked_states(bodies: ArrayLike, scene: Scene) -> Floats:
+    states = np.array(bodies, float)
+    if states.shape != (len(scene.bodies), BODY_SIZE):
+        raise ParameterError(
+            f"states of shape {states.shape} do not fit {len(scene.bodies)} bodies x {BODY_SIZE}"
+        )
+    lengths = np.linalg.norm(states[:, 3:POSE_SIZE], axis=1)
+    allowed = np.isfinite(states).all(axis=1) & (lengths >= SHORTEST)
+    if not allowed.all():
+        wrong = int(np.argmin(allowed))
+        name = scene.bodies[wrong].name
+        w, x, y, z = states[wrong, 3:POSE_SIZE].tolist()
+        unit_orientation(w, x, y, z, f"{name}.orientation")
+        raise ParameterError(f"the state of {name} = {states[wrong].tolist()} is not finite")
+    states[:, 3:POSE_SIZE] /= lengths[:, np.newaxis]
+    return states
+
+
+class _OpenScene:
+    """A scene in this process, for all its users."""
+
+    def __init__(self, scene: Scene, file: SharedFile, poses: PoseMemory) -> None:
+        self.scene = scene
+        self.file = file
+        self.poses = poses
+        self.process = os.getpid()
+        self.users = 0
+        self._rays: RayScene | None = None
+        self._placed = 0
+        self._placing = threading.Lock()
+
+    def rays(self) -> "RayScene":
+        from sensor_models.scene.tracing import RayScene  # Embree is only for those who trace
+
+        with self._placing:
+            if self._rays is None:
+                self._rays, self._placed = RayScene(self.scene), 0
+            newest = self.poses.read()
+            if newest.record != self._placed:
+                self._rays.move_all(newest.bodies[:, :POSE_SIZE])
+                self._rays.commit()
+                self._placed = newest.record
+            return self._rays
+
+    def release(self) -> None:
+        self._rays = None  # freed when nobody traces it any more
+        del self.poses  # which keeps the memory
+        self.file.close()
+
+
+class _Registry:
+    """The open scenes of this process by their handles."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Start empty. Called in a forked child, too: there a lock may be held by no thread."""
+        self._lock = threading.RLock()
+        self._scenes: dict[int, _OpenScene] = {}
+
+    def open(self, name_or_path: str | Path, wanted: int) -> SceneHandle:
+        scene = load_scene(name_or_path)
+        file = shared_file.create(new_content(scene), wanted)
+        with self._lock:
+            return self._use(_open_scene(scene, file), owner=True)
+
+    def attach(self, number: int) -> SceneHandle:
+        with self._lock:
+            known = self._scenes.get(number)
+            return self._use(_attached(number) if known is None else known, owner=False)
+
+    def _use(self, shared: _OpenScene, *, owner: bool) -> SceneHandle:
+        shared.users += 1
+        self._scenes[shared.file.number] = shared
+        return SceneHandle(shared, owner=owner)
+
+    def leave(self, shared: _OpenScene) -> None:
+        with self._lock:
+            shared.users -= 1
+            if shared.users:
+                return
+            if self._scenes.get(shared.file.number) is shared:  # not so after a fork
+                del self._scenes[shared.file.number]
+            shared.release()
+
+
+def _open_scene(scene: Scene, file: SharedFile) -> _OpenScene:
+    place = read_description(file.memory).place
+    return _OpenScene(scene, file, PoseMemory(file.memory, place, len(scene.bodies)))
+
+
+def _attached(number: int) -> _OpenScene:
+    """The scene that another process has opened."""
+    file = shared_file.attach(number)
+    if file is None:
+        raise SceneHandleError(
+            number,
+            "is no open scene: nobody has opened it on this machine as this user, or all who used"
+            " it have ended; allowed is the scene_handle of an Environment that has been"
+            " initialised",
+        )
+    try:
+        return _open_scene(_same_scene(file), file)
+    except BaseException:
+        file.close()
+        raise
+
+
+def _same_scene(file: SharedFile) -> Scene:
+    """The scene of a shared file, read from the files that its opener has read."""
+    try:
+        description = read_description(file.memory)
+    except ValueError as error:
+        raise SceneHandleError(file.number, f"cannot be used: its memory {error}") from error
+    changed = changed_file(description.files)
+    if changed is not None:
+        raise SceneHandleError(file.number, f"cannot be used: {changed} since the scene was opened")
+    scene = load_scene(description.files[0][0])
+    if tuple(body.name for body in scene.bodies) != description.bodies:
+        raise SceneHandleError(
+            file.number, "cannot be used: this version reads other bodies from its files"
+        )
+    return scene
+
+
+_registry = _Registry()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_registry.forget)

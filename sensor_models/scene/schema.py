@@ -1,0 +1,383 @@
+"""What may stand in a scene manifest: the tables, their keys, types and ranges.
+
+The JSON Schema in ``docs/scene.schema.json`` is made from these classes. They check each table
+for itself; what needs more than one table or the files is checked where the scene is assembled
+(``manifest``). All values are in SI units but for keys that name another one (``_deg``,
+``_mm_h``).
+"""
+
+import difflib
+import json
+import math
+import types
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
+
+from sensor_models.scene.errors import SceneError
+
+
+def _one_or_three(given: Any) -> Any:
+    """One factor for all axes as three."""
+    number = isinstance(given, (int, float)) and not isinstance(given, bool)
+    return (given, given, given) if number else given
+
+
+_Array = Field(strict=False)  # TOML has lists where we have tuples
+
+Vector = Annotated[tuple[float, float, float], _Array]
+Pair = Annotated[tuple[float, float], _Array]
+Positive = Annotated[float, Field(gt=0.0, le=1e6)]
+Size3 = Annotated[tuple[Positive, Positive, Positive], _Array]
+Size2 = Annotated[tuple[Positive, Positive], _Array]
+Scale = Annotated[Size3, BeforeValidator(_one_or_three, json_schema_input_type=Positive | Size3)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Color = Annotated[tuple[Share, Share, Share], _Array]
+Wavelength = Annotated[float, Field(ge=1e-7, le=1e-4)]
+Spectrum = Annotated[tuple[Pair, ...], _Array]
+Integer32 = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+def _doc(text: str, default: Any = None, **known: Any) -> Any:
+    return Field(default=default, description=text, **known)
+
+
+class Table(BaseModel):
+    """A table of the manifest: unknown keys and wrong types are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+class World(Table):
+    """What fills the world."""
+
+    gravity: Vector = _doc("m/s2, world frame", (0.0, 0.0, -9.80665))
+    magnetic_field: Vector = _doc("T, world frame", (0.0, 0.0, 0.0))
+    medium: Name | None = _doc("the medium outside of all volumes; without it, vacuum")
+
+
+class SkyTable(Table):
+    """Light for cameras."""
+
+    preset: Literal["clear", "overcast", "night"] | None = _doc("spectra by formula")
+    sun_direction: Vector = _doc("toward the sun", (0.3, 0.2, 0.93))
+    sun_spectrum: Spectrum = _doc("pairs of wavelength in m and irradiance in W/m2/m", ())
+    sky_spectrum: Spectrum = _doc("pairs of wavelength in m and radiance in W/m2/sr/m", ())
+
+    @model_validator(mode="after")
+    def _check_values(self) -> "SkyTable":
+        if math.hypot(*self.sun_direction) < 1e-6:
+            raise ValueError("sun_direction has no direction")
+        for key in ("sun_spectrum", "sky_spectrum"):
+            wavelengths = [wavelength for wavelength, _ in getattr(self, key)]
+            if wavelengths != sorted(set(wavelengths)) or min(wavelengths, default=1.0) <= 0.0:
+                raise ValueError(f"{key} needs wavelengths above 0 that rise")
+            if any(light < 0.0 for _, light in getattr(self, key)):
+                raise ValueError(f"{key} has light below 0")
+        return self
+
+
+class View(Table):
+    """From where a picture of the scene is taken."""
+
+    position: Vector
+    target: Vector
+    field_of_view_deg: float = _doc("horizontal", 60.0, ge=1.0, le=150.0)
+
+
+class Surface(Table):
+    """The optical numbers of a surface at one wavelength."""
+
+    wavelength: Wavelength = _doc("m; may be left out where one set holds for all", 905e-9)
+    diffuse_reflectance: Share | None = _doc("share of the light that scatters back")
+    ior: float | None = _doc("real part of the refractive index", gt=0.0, le=100.0)
+    extinction: float | None = _doc("imaginary part of the refractive index", ge=0.0, le=1000.0)
+    roughness_beckmann: float | None = _doc("rms slope of the top layer", ge=1e-4, le=1.0)
+    roughness_oren_nayar: float | None = _doc("facets of the base, rad", ge=0.0, le=1.5708)
+    retro_reflectance: float | None = _doc("1/sr toward the source", ge=0.0, le=1e6)
+
+
+class MaterialTable(Table):
+    """A surface material, either of the library with another look or one of its own."""
+
+    base: Name | None = _doc("name of a material of the library")
+    kind: Literal["lambert", "two_layer", "dielectric"] | None = None
+    two_way: bool = _doc("a two-layer surface transmits at the macro-angle, in and out", False)
+    color: Color | None = _doc("red, green, blue from 0 to 1, for pictures")
+    source: Name | None = _doc('where the numbers come from, or "estimate"')
+    surface: Annotated[tuple[Surface, ...], _Array] = _doc("one set for each known wavelength", ())
+
+
+class Part(Table):
+    """Material and label of a part of a mesh."""
+
+    material: Name | None = None
+    label: Name | None = None
+
+
+class FaceRange(Part):
+    """Material and label of consecutive faces of a mesh of one part."""
+
+    first: Integer32
+    count: Integer32 = Field(gt=0)
+
+
+class Plane(Table):
+    """A rectangle in z = 0 around the origin that faces up."""
+
+    size: Size2
+
+
+class Box(Table):
+    """A box around the origin; parts: left, right, front, back, top, bottom (x, y and z)."""
+
+    size: Size3
+
+
+class Sphere(Table):
+    """A sphere around the origin."""
+
+    radius: Positive
+    segments: int = _doc("around the axis; half as many along it", 32, ge=3, le=4096)
+
+
+class Cylinder(Table):
+    """A cylinder around z, its middle at the origin; parts: side, top, bottom."""
+
+    radius: Positive
+    height: Positive
+    segments: int = _doc("around the axis", 32, ge=3, le=65536)
+    capped: bool = True
+
+
+class Heightmap(Table):
+    """A terrain around the origin; rows of a picture or list run along x, the first at +y."""
+
+    size: Size2
+    image: Name | None = _doc("grey PNG of 8 or 16 bits")
+    low: float = _doc("height of black in the image, m", 0.0)
+    high: float = _doc("height of white in the image, m", 1.0)
+    heights: Annotated[tuple[Annotated[tuple[float, ...], _Array], ...], _Array] | None = _doc("m")
+    formula: Annotated[str, Field(max_length=2000)] | None = _doc("height in m of x and y in m")
+    cells: Annotated[tuple[int, int], _Array] = _doc("of a formula, along x and y", (64, 64))
+
+    @model_validator(mode="after")
+    def _check_source(self) -> "Heightmap":
+        _one_of(self, ("image", "heights", "formula"))
+        if not all(1 <= cells <= 65536 for cells in self.cells):
+            raise ValueError("cells must be from 1 to 65536")
+        return self
+
+
+class MeshTable(Table):
+    """Triangles: exactly one of file, plane, box, sphere, cylinder and heightmap."""
+
+    file: Name | None = _doc("glb, gltf, obj, stl or ply, relative to the manifest")
+    plane: Plane | None = None
+    box: Box | None = None
+    sphere: Sphere | None = None
+    cylinder: Cylinder | None = None
+    heightmap: Heightmap | None = None
+    up: Literal["y", "z"] | None = _doc("the file's own axis; glTF has y, all others z")
+    scale: Positive = _doc("of the file's lengths", 1.0)
+    smooth: bool = _doc("interpolate normals between vertices", False)
+    material: Name | None = _doc("where no part or face says otherwise")
+    parts: dict[Name, Part] = _doc("by the file's names of groups or materials", {})
+    faces: Annotated[tuple[FaceRange, ...], _Array] = ()
+    vertex_labels: Name | None = _doc("vertex property with label numbers; a face has its first's")
+    face_labels: Name | None = _doc("face property with label numbers (PLY)")
+
+    @model_validator(mode="after")
+    def _check_shape(self) -> "MeshTable":
+        _one_of(self, ("file", "plane", "box", "sphere", "cylinder", "heightmap"))
+        if self.file is None:
+            for key in ("up", "vertex_labels", "face_labels"):
+                if getattr(self, key) is not None:
+                    raise ValueError(f"{key} is for meshes from a file")
+            if self.scale != 1.0:
+                raise ValueError("scale is for meshes from a file")
+        return self
+
+
+class Place(Table):
+    """A position with a turn around the vertical."""
+
+    position: Vector = (0.0, 0.0, 0.0)
+    yaw_deg: float = 0.0
+    scale: Positive = 1.0
+
+
+class Pose(Table):
+    """Where something is; the orientation as quaternion or as angles, not both."""
+
+    position: Vector = _doc("m", (0.0, 0.0, 0.0))
+    orientation: Annotated[tuple[float, float, float, float], _Array] | None = _doc("w, x, y, z")
+    roll_pitch_yaw_deg: Vector | None = _doc("turns about x, then y, then z of the outer frame")
+
+    @model_validator(mode="after")
+    def _check_orientation(self) -> "Pose":
+        if self.orientation is not None and self.roll_pitch_yaw_deg is not None:
+            raise ValueError("gives orientation and roll_pitch_yaw_deg, allowed is one of them")
+        return self
+
+
+class InstanceTable(Pose):
+    """A mesh somewhere: in the world or in the frame of a body."""
+
+    mesh: Name
+    name: str = ""
+    entity_id: Integer32 | None = _doc("without it, the next number that is free, from 1 on")
+    label: Name | None = None
+    body: Name | None = _doc("the body that carries it")
+    scale: Scale = _doc("one factor, or one for each axis of the mesh", (1.0, 1.0, 1.0))
+    places: Annotated[tuple[Place, ...], _Array] = _doc("many copies, each with its entity id", ())
+
+
+class BodyTable(Pose):
+    """Something that moves; its pose here holds until one comes from outside."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]
+
+
+class MediumTable(Table):
+    """What light passes through: a preset with its one measure, or numbers of its own."""
+
+    preset: Literal["air", "fog", "rain", "snow", "dust"] | None = None
+    visibility: Positive | None = _doc("meteorological visibility of air or fog, m")
+    rate_mm_h: float | None = _doc("water that rain or snow brings, mm/h", ge=0.0, le=500.0)
+    concentration: float | None = _doc("of dust, kg/m3", ge=0.0, le=1.0)
+    wavelength: Wavelength | None = _doc("that a preset is for, m; 905e-9 without it")
+    absorption: float | None = _doc("extinction, 1/m", ge=0.0, le=1e6)
+    return_shape: float | None = _doc("of the gamma law of first returns", gt=0.0, le=1e3)
+    return_scale: float | None = _doc("of the gamma law of first returns, m", gt=0.0, le=1e6)
+    return_probability: Share | None = _doc("share of the pulses with a return from the medium")
+    ior: float | None = _doc("refractive index", ge=1.0, le=10.0)
+    backscatter: float | None = _doc("1/sr; without it, from the extinction", ge=0.0, le=1e6)
+    lidar_ratio: float | None = _doc("extinction over backscatter, sr", gt=0.0, le=1e4)
+
+
+class VolumeTable(Pose):
+    """A medium inside a closed mesh."""
+
+    medium: Name
+    mesh: Name
+    name: str = ""
+    body: Name | None = None
+    scale: Scale = (1.0, 1.0, 1.0)
+
+
+class Manifest(Table):
+    """A scene."""
+
+    format: Literal[1] = _doc("version of this format", ...)
+    name: Name
+    description: str = ""
+    world: World = World()
+    sky: SkyTable = SkyTable()
+    view: View | None = None
+    labels: dict[Name, Integer32] = _doc("numbers of semantic labels", {})
+    materials: dict[Name, MaterialTable] = _doc("in addition to those of the library", {})
+    media: dict[Name, MediumTable] = {}
+    meshes: dict[Name, MeshTable] = {}
+    bodies: Annotated[tuple[BodyTable, ...], _Array] = ()
+    instances: Annotated[tuple[InstanceTable, ...], _Array] = ()
+    volumes: Annotated[tuple[VolumeTable, ...], _Array] = ()
+
+
+class MaterialLibrary(Table):
+    """The file of the library of materials."""
+
+    materials: dict[Name, MaterialTable]
+
+
+def validated(table: type[Table], content: dict[str, Any], file: Path) -> Any:
+    """The content of a TOML file as a table, or the first thing that is wrong with it."""
+    try:
+        return table.model_validate(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise SceneError(file, key_text(first["loc"]), _reason(table, first)) from error
+
+
+def key_text(path: Sequence[int | str]) -> str:
+    """A place in a manifest as people write it: ``instances[3].position[0]``."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
+    return text.lstrip(".")
+
+
+def json_schema() -> str:
+    """The schema of manifests, as text of the published file: one line for each table."""
+    schema = _compact(Manifest.model_json_schema())
+    tables = schema.pop("$defs")
+    lines = [f"  {json.dumps(name)}: {json.dumps(tables[name])}" for name in sorted(tables)]
+    rest = json.dumps(schema, indent=1).removesuffix("\n}")
+    return f'{rest},\n "$defs": {{\n' + ",\n".join(lines) + "\n }\n}\n"
+
+
+def _compact(schema: Any) -> Any:
+    """A schema without the titles that pydantic makes of the names, which say nothing new."""
+    if isinstance(schema, list):
+        return [_compact(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: _compact(value)
+        for key, value in schema.items()
+        if not (key == "title" and isinstance(value, str))
+    }
+
+
+#: TOML's words for what Python calls otherwise.
+_WORDS = {"tuple_type": "must be a list", "model_type": "must be a table"}
+_WORDS |= {"dict_type": "must be a table", "string_type": "must be a text"}
+
+
+def _reason(table: type[Table], error: Any) -> str:
+    if error["type"] == "missing":
+        return "is missing"
+    if error["type"] == "extra_forbidden":
+        known = list(_table_at(table, error["loc"][:-1]).model_fields)
+        close = difflib.get_close_matches(str(error["loc"][-1]), known, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        return f"is unknown, known: {', '.join(known)}{hint}"
+    if error["type"] in _WORDS:
+        return _WORDS[error["type"]]
+    message = str(error["msg"]).removeprefix("Value error, ")
+    message = message.replace("Input should", "must").replace("Tuple should", "must")
+    if error["type"] == "value_error" or isinstance(error["input"], (dict, list, tuple)):
+        return message
+    return f"{message}, not {error['input']!r}"
+
+
+def _table_at(table: type[Table], path: Sequence[int | str]) -> type[Table]:
+    """The class of the table at a place."""
+    for part in path:
+        if part in table.model_fields:
+            table = _table_in(table.model_fields[str(part)].annotation) or table
+    return table
+
+
+def _table_in(annotation: Any) -> type[Table] | None:
+    """The first table class that an annotation speaks of."""
+    if isinstance(annotation, type) and issubclass(annotation, Table):
+        return annotation
+    if get_origin(annotation) in (tuple, dict, Annotated, Union, types.UnionType):
+        return next(filter(None, map(_table_in, get_args(annotation))), None)
+    return None
+
+
+def _one_of(table: Table, keys: tuple[str, ...]) -> None:
+    given = [key for key in keys if getattr(table, key) is not None]
+    if len(given) != 1:
+        found = " and ".join(given) or "none"
+        raise ValueError(f"needs exactly one of {', '.join(keys)}, has {found}")

@@ -1,0 +1,202 @@
+"""Memory that the processes of one user share: files, each under a number that stands for it.
+
+Place   One directory for each user, which nobody else may enter. It does not depend on how a
+        process was started, or processes would not meet: ``/dev/shm`` where there is one, else
+        ``XDG_RUNTIME_DIR``, else the temporary directory. ``SENSOR_FMUS_SHARED_DIR`` is another.
+Number  Drawn at random from 31 bits, so that one whose file is gone does not come again while
+        somebody may still hold it.
+Life    Whoever uses a file holds a shared lock on it, which the kernel takes back when the process
+        ends, in whatever way. Who leaves last removes the file. What killed processes have left
+        is a file without a lock; it is removed when the next file is made. No lock is ever
+        waited for. A forked child is no user by itself: it sees the memory for as long as it
+        likes, but once its parent has left, the number stands for nothing.
+
+Windows has no such lock, but does not remove a file that is open, which tells the same. That, and
+macOS, were not tried.
+"""
+
+import mmap
+import os
+import secrets
+import stat
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from sensor_models.files import output_errors
+
+DIRECTORY_VARIABLE = "SENSOR_FMUS_SHARED_DIR"
+
+#: Numbers are positive and fit FMI's Integers.
+LARGEST_NUMBER = 2**31 - 1
+
+_PREFIX = "scene-"
+#: Files are not handed on to programs that are started, and no link is followed.
+_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+
+
+class SharedFile:
+    """A file that is mapped into the memory of this process, until it is closed."""
+
+    def __init__(self, path: Path, descriptor: int, *, writable: bool) -> None:
+        self.path = path
+        self.number = int(path.name.removeprefix(_PREFIX))
+        self._descriptor = descriptor
+        self._process = os.getpid()
+        access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
+        self.memory = mmap.mmap(descriptor, 0, access=access)
+
+    def close(self) -> None:
+        """Leave the file, and remove it if nobody else uses it."""
+        with suppress(BufferError):  # an array looks at it still: unmapped when that is gone
+            self.memory.close()
+        if self._process == os.getpid():
+            _release(self._descriptor)  # closing is not enough, the mapping has a copy
+        os.close(self._descriptor)
+        with suppress(OSError):
+            _remove_if_deserted(self.path)
+
+
+def create(content: bytes, wanted: int = 0) -> SharedFile:
+    """A new file with this content, under the wanted number if there is one and it is free."""
+    directory = shared_directory()
+    with output_errors(f"cannot share a scene in {directory}"):
+        remove_deserted(directory)
+        number = wanted if 0 < wanted <= LARGEST_NUMBER else _any_number()
+        while (made := _create(directory / f"{_PREFIX}{number}", content)) is None:
+            number = _any_number()
+    return made
+
+
+def attach(number: int) -> SharedFile | None:
+    """The file of that number, to be read; None if there is none, or nobody uses it any more."""
+    path = shared_directory() / f"{_PREFIX}{number}"
+    try:
+        if _remove_if_deserted(path):
+            return None
+        descriptor = os.open(path, os.O_RDONLY | _FLAGS)
+    except FileNotFoundError:
+        return None
+    try:
+        if _hold(descriptor) and os.fstat(descriptor).st_size > 0:  # else it is being made
+            return SharedFile(path, descriptor, writable=False)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None
+
+
+def remove_deserted(directory: Path) -> None:
+    """Remove what processes have left that were killed."""
+    for path in directory.glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # another process may be about it, too
+            _remove_if_deserted(path)
+
+
+def shared_directory() -> Path:
+    """The directory of the files, existing and closed to others."""
+    directory = _place()
+    with output_errors(f"cannot make {directory}"), suppress(FileExistsError):
+        directory.mkdir(mode=0o700)
+    if sys.platform != "win32":
+        status = directory.lstat()  # a link may have been laid by somebody else
+        reason = ""
+        if not stat.S_ISDIR(status.st_mode):
+            reason = "is no directory"
+        elif status.st_uid != os.geteuid():
+            reason = f"belongs to user {status.st_uid}"
+        elif status.st_mode & 0o077:
+            reason = f"is open to others (mode {status.st_mode & 0o777:o})"
+        if reason:
+            raise PermissionError(
+                f"scenes cannot be shared in {directory}: it {reason}, allowed is a directory of"
+                f" one's own with mode 700; {DIRECTORY_VARIABLE} chooses another"
+            )
+    return directory
+
+
+def _place() -> Path:
+    chosen = os.environ.get(DIRECTORY_VARIABLE)
+    if chosen:
+        return Path(chosen).absolute()  # the working directory may change later
+    if sys.platform == "win32":  # whose temporary directory is the user's own
+        return Path(tempfile.gettempdir()) / "sensor-fmus"
+    own = f"sensor-fmus-{os.geteuid()}"
+    memory, runtime = Path("/dev/shm"), Path(os.environ.get("XDG_RUNTIME_DIR", ""))
+    if os.access(memory, os.W_OK | os.X_OK):
+        return memory / own
+    if runtime.is_absolute() and os.access(runtime, os.W_OK | os.X_OK):
+        return runtime / "sensor-fmus"
+    return Path(tempfile.gettempdir()) / own
+
+
+def _any_number() -> int:
+    return secrets.randbelow(LARGEST_NUMBER) + 1
+
+
+def _create(path: Path, content: bytes) -> SharedFile | None:
+    """A new file that is in use; None if the name is taken."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, 0o600)
+    except FileExistsError:
+        return None
+    try:
+        if not _hold(descriptor):  # found without a user, and removed
+            os.close(descriptor)
+            return None
+        with open(descriptor, "wb", closefd=False) as stream:
+            stream.write(content)
+        return SharedFile(path, descriptor, writable=True)
+    except BaseException:
+        os.close(descriptor)
+        path.unlink(missing_ok=True)
+        raise
+
+
+if sys.platform == "win32":
+
+    def _hold(_descriptor: int) -> bool:
+        """Being open is enough."""
+        return True
+
+    def _release(_descriptor: int) -> None:
+        """Being closed is enough."""
+
+    def _remove_if_deserted(path: Path) -> bool:
+        """Remove a file that nobody uses; whether it was one."""
+        try:
+            path.unlink()
+        except PermissionError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def _lock(descriptor: int, kind: int) -> bool:
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return os.fstat(descriptor).st_nlink > 0  # else somebody has removed it meanwhile
+
+    def _hold(descriptor: int) -> bool:
+        """Become a user of a file; whether it still is one."""
+        return _lock(descriptor, fcntl.LOCK_SH)
+
+    def _release(descriptor: int) -> None:
+        """Be no user any more, and nobody who shares the descriptor after a fork."""
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+    def _remove_if_deserted(path: Path) -> bool:
+        """Remove a file that nobody uses; whether it was one."""
+        descriptor = os.open(path, os.O_RDONLY | _FLAGS)
+        try:
+            deserted = _lock(descriptor, fcntl.LOCK_EX)
+            if deserted:
+                path.unlink(missing_ok=True)
+        finally:
+            os.close(descriptor)
+        return deserted

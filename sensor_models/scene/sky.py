@@ -1,0 +1,76 @@
+"""Sun and sky spectra by formula, for scenes that have no measured ones.
+
+Sun above the air   E0(lambda) = B(lambda, 5772 K) * Omega, a black body of the sun's effective
+                    temperature (IAU 2015) seen under Omega = 6.794e-5 sr.
+Through the air     E = E0 exp(-m (tau_R + tau_A)), with the optical depths of Rayleigh scattering
+                    tau_R = 0.008735 (lambda/um)**-4.08 (Leckner 1978) and of haze
+                    tau_A = 0.1 (lambda/um)**-1.3 (Ångström), and the air mass m after Kasten and
+                    Young (1989) from the height of the sun.
+Sky                 L = E0 sin(h) (1 - exp(-m (tau_R + tau_A))) / (2 pi): half of what the air
+                    scatters out of the beam comes down, from all directions alike.
+Overcast            no sun; L = E0 sin(h) / 4 / pi: clouds let a quarter through, in no colour.
+
+Deviations: no gas absorbs (water vapour takes out 900-980 nm, 1350-1450 nm), the sky has one
+brightness. An estimate of the size of things, not a radiative transfer.
+"""
+
+import math
+
+from sensor_models.scene.model import Sky
+from sensor_models.scene.schema import SkyTable
+
+Spectrum = tuple[tuple[float, float], ...]
+
+PLANCK = 6.62607015e-34  # J s
+BOLTZMANN = 1.380649e-23  # J/K
+LIGHT_SPEED = 299_792_458.0  # m/s
+SUN_TEMPERATURE = 5772.0  # K
+SUN_SOLID_ANGLE = 6.794e-5  # sr
+
+#: 380 nm to 1700 nm: what silicon and InGaAs sensors see.
+WAVELENGTHS = tuple(nanometres * 1e-9 for nanometres in range(380, 1701, 20))
+
+_HAZE = 0.1
+
+
+def sky_of(table: SkyTable) -> Sky:
+    """The light that a table describes; given spectra stand over those of a preset."""
+    length = math.hypot(*table.sun_direction)
+    x, y, z = (part / length for part in table.sun_direction)
+    sun, light = _preset_spectra(table.preset, z)
+    return Sky(
+        sun_direction=(x, y, z),
+        sun_spectrum=table.sun_spectrum or sun,
+        sky_spectrum=table.sky_spectrum or light,
+    )
+
+
+def sunlight_above_air(wavelength: float) -> float:
+    """Irradiance of the sun outside of the atmosphere, W/m2/m."""
+    exponent: float = PLANCK * LIGHT_SPEED / (wavelength * BOLTZMANN * SUN_TEMPERATURE)
+    radiance: float = 2.0 * PLANCK * LIGHT_SPEED**2 / wavelength**5 / math.expm1(exponent)
+    return radiance * SUN_SOLID_ANGLE
+
+
+def air_mass(sine_of_height: float) -> float:
+    """Length of the way through the air, in that of the vertical way."""
+    degrees = math.degrees(math.asin(min(max(sine_of_height, 0.0), 1.0)))
+    return 1.0 / (math.sin(math.radians(degrees)) + 0.50572 * math.pow(degrees + 6.07995, -1.6364))
+
+
+def transmission(wavelength: float, sine_of_height: float) -> float:
+    """Share of the sun's light that comes straight through a clear sky."""
+    micrometres = wavelength * 1e6
+    depth = 0.008735 * micrometres**-4.08 + _HAZE * micrometres**-1.3
+    return math.exp(-air_mass(sine_of_height) * depth)
+
+
+def _preset_spectra(preset: str | None, sine: float) -> tuple[Spectrum, Spectrum]:
+    if preset is None or preset == "night" or sine <= 0.0:
+        return (), ()
+    if preset == "overcast":
+        share = sine / (4.0 * math.pi)
+        return (), tuple((w, share * sunlight_above_air(w)) for w in WAVELENGTHS)
+    sun = tuple((w, sunlight_above_air(w) * transmission(w, sine)) for w in WAVELENGTHS)
+    lost = ((w, sunlight_above_air(w) * (1.0 - transmission(w, sine))) for w in WAVELENGTHS)
+    return sun, tuple((w, sine * light / (2.0 * math.pi)) for w, light in lost)

@@ -1,0 +1,274 @@
+"""Rays in a scene: the nearest hit, all hits, and the medium at a point.
+
+``RayScene`` holds a scene in the ray engine. It may be traced from several threads at once;
+moving its bodies waits until no ray is under way. Kernels that make and shade their own rays run
+on its threads through ``run``; what they can call is in ``kernels.tracing``, which also says how
+exact a hit is and why it depends on neither threads nor the order of the geometry.
+"""
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sensor_models.frames import SHORTEST, unit_orientation
+from sensor_models.kernels.scene_view import SceneView
+from sensor_models.kernels.trace_arrays import (
+    BareHits,
+    Hits,
+    Rays,
+    find_volumes,
+    trace_all,
+    trace_bare,
+    trace_nearest,
+)
+from sensor_models.quantities import ParameterError
+from sensor_models.scene.acceleration import Acceleration
+from sensor_models.scene.model import Scene
+from sensor_models.scene.workers import ReadersLock, Workers, processors
+
+__all__ = ["AllHits", "BareHits", "Hits", "RayScene"]
+
+#: Of a ray. Noting hits takes time with the square of their number.
+MOST_HITS = 1024
+HITS_RANGE = f"1 to {MOST_HITS}"
+
+AnyHits = TypeVar("AnyHits", Hits, BareHits)
+
+#: Fields of hits that are ids; the others are float32.
+_IDS = frozenset(("instance", "primitive", "entity_id", "material", "label"))
+
+
+class AllHits(NamedTuple):
+    """All surfaces along rays."""
+
+    found: NDArray[np.int32]  # how many lie along each ray, which may be more than are kept
+    hits: Hits  # (..., max_hits) each, sorted by t; what there is not is as for a miss
+
+
+class RayScene:
+    """A scene that rays can be sent into.
+
+    ``threads`` trace and build, 0 stands for all processors. Free it with ``close`` or as a
+    context manager; what is forgotten is freed with the object.
+    """
+
+    def __init__(self, scene: Scene, threads: int = 0) -> None:
+        if threads < 0:
+            raise ParameterError(f"threads = {threads} is out of range, allowed is at least 0")
+        self.scene = scene
+        self.threads = threads or processors()
+        self._acceleration = Acceleration(scene, self.threads)
+        self._workers = Workers(self.threads)
+        self._moved = np.zeros(len(scene.bodies) + 1, np.bool_)
+        self._poses = self._acceleration.poses.copy()
+        self._posing = threading.Lock()
+        self._lock = ReadersLock()
+        self._closed = False
+
+    def trace(
+        self,
+        origins: ArrayLike,
+        directions: ArrayLike,
+        max_range: float = np.inf,
+        *,
+        smooth_normals: bool = False,
+        coherent: bool | None = None,
+        out: Hits | None = None,
+    ) -> Hits:
+        """The nearest surface along each ray.
+
+        ``origins`` are (3,) or as many as ``directions``, which are (n, 3), or (rows, columns, 3)
+        for a grid of neighbours; results have the shape (n,) or (rows, columns). ``coherent``
+        says that rays which follow one another are close, which is faster if it is true (None:
+        true of grids). ``out`` takes the results of an earlier trace of as many rays.
+        """
+        rays, shape = _rays(origins, directions, max_range, coherent)
+        hits = new_hits(Hits, shape) if out is None else _fitting(out, shape)
+        self.run(trace_nearest, rays, smooth_normals, flat(hits))
+        return hits
+
+    def trace_bare(
+        self,
+        origins: ArrayLike,
+        directions: ArrayLike,
+        max_range: float = np.inf,
+        *,
+        coherent: bool | None = None,
+        out: BareHits | None = None,
+    ) -> BareHits:
+        """As ``trace``, but only which face was hit, and where.
+
+        Of facets at exactly the same distance, any may be hit, the same in each run.
+        """
+        rays, shape = _rays(origins, directions, max_range, coherent)
+        hits = new_hits(BareHits, shape) if out is None else _fitting(out, shape)
+        self.run(trace_bare, rays, flat(hits))
+        return hits
+
+    def trace_all(
+        self,
+        origins: ArrayLike,
+        directions: ArrayLike,
+        max_range: float = np.inf,
+        *,
+        max_hits: int = 16,
+        smooth_normals: bool = False,
+    ) -> "AllHits":
+        """All surfaces along each ray, the nearest ``max_hits`` of them, sorted by distance."""
+        if not 1 <= max_hits <= MOST_HITS:
+            raise ParameterError(f"max_hits = {max_hits} is out of range, allowed is {HITS_RANGE}")
+        rays, shape = _rays(origins, directions, max_range, None)
+        counts, hits = np.zeros(shape, np.int32), new_hits(Hits, (*shape, max_hits))
+        self.run(trace_all, rays, max_hits, smooth_normals, counts.reshape(-1), flat(hits))
+        return AllHits(counts, hits)
+
+    def volumes_at(self, points: ArrayLike) -> NDArray[np.int32]:
+        """The volumes (indices into ``Scene.volumes``) that hold each of (n, 3) points.
+
+        Outermost first; rows end with -1. A point that is not finite is in none.
+        """
+        places = np.ascontiguousarray(points, np.float64).reshape(-1, 3)
+        inside = np.full((len(places), len(self.scene.volumes)), -1, np.int32)
+        if inside.size:
+            self.run(find_volumes, places, inside)
+        return inside
+
+    def medium_at(self, points: ArrayLike) -> NDArray[np.int32]:
+        """The medium (index into ``Scene.media``) at each of (n, 3) points.
+
+        It is that of the innermost volume around the point, else that of the world, and -1 at
+        a point that is not finite.
+        """
+        places = np.ascontiguousarray(points, np.float64).reshape(-1, 3)
+        inside = self.volumes_at(places)
+        media = np.array([*(volume.medium for volume in self.scene.volumes), 0], np.int32)
+        held = (inside >= 0).sum(axis=1)
+        padded = np.concatenate([np.full((len(places), 1), -1, np.int32), inside], axis=1)
+        found = media[padded[np.arange(len(places)), held]]
+        return np.where(np.isfinite(places).all(axis=1), found, -1).astype(np.int32)
+
+    def run(self, kernel: Callable[..., Any], *arguments: Any) -> None:
+        """Call ``kernel(view, claims, *arguments)`` on all threads and wait for them.
+
+        The kernel must release the global lock; it divides its work by ``claim(claims)``.
+        """
+        with self._lock.reading():
+            self._workers.run(kernel, self.view, np.zeros(1, np.int64), *arguments)
+
+    @property
+    def view(self) -> SceneView:
+        """The scene as kernels see it, valid until it is closed."""
+        self._check_open()
+        return self._acceleration.view
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ValueError(f"the ray scene of {self.scene.name} is closed")
+
+    def move(self, body: int, position: ArrayLike, orientation: ArrayLike) -> None:
+        """Give a body a new pose, a quaternion w, x, y, z; rays see it after ``commit``."""
+        count = len(self.scene.bodies)
+        if not 0 <= body < count:
+            raise ParameterError(f"body = {body} is out of range, the scene has {count} bodies")
+        pose = np.array([*np.asarray(position), *np.asarray(orientation)], float)
+        self._set_poses(np.array([body]), pose.reshape(1, 7))
+
+    def move_all(self, poses: ArrayLike) -> None:
+        """Give all bodies new poses: (n, 7), positions and then quaternions w, x, y, z."""
+        count = len(self.scene.bodies)
+        table = np.array(poses, float)
+        if table.shape != (count, 7):
+            raise ParameterError(f"poses of shape {table.shape} do not fit {count} bodies x 7")
+        self._set_poses(np.arange(count), table)
+
+    def _set_poses(self, bodies: NDArray[np.intp], poses: NDArray[np.float64]) -> None:
+        lengths = np.sqrt((poses[:, 3:] ** 2).sum(axis=1))
+        good = np.isfinite(poses).all(axis=1) & (lengths >= SHORTEST) & (lengths < np.inf)
+        for row in np.flatnonzero(~good):
+            name = self.scene.bodies[bodies[row]].name
+            if not np.isfinite(poses[row, :3]).all():
+                place = tuple(poses[row, :3].tolist())
+                raise ParameterError(f"{name}.position = {place} is not finite")
+            w, x, y, z = poses[row, 3:].tolist()
+            unit_orientation(w, x, y, z, name=f"{name}.orientation")
+        poses[:, 3:] /= lengths[:, None]
+        with self._posing:
+            self._poses[bodies] = poses
+            self._moved[bodies] = True
+
+    def commit(self) -> None:
+        """Bring the bodies that got a new pose to their places; waits for rays under way."""
+        with self._lock.writing():
+            self._check_open()
+            with self._posing:
+                self._acceleration.poses[:] = self._poses
+                moved = self._moved.copy()
+                self._moved[:] = False
+            self._acceleration.move(moved)
+
+    def close(self) -> None:
+        """Free what the scene takes in memory; waits for rays under way."""
+        with self._lock.writing():
+            self._closed = True
+            self._workers.close()
+            self._acceleration.release()
+
+    def __enter__(self) -> "RayScene":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def new_hits(kind: type[AnyHits], shape: tuple[int, ...]) -> AnyHits:
+    """Room for the hits of as many rays."""
+    layouts = [_layout(name, shape) for name in kind._fields]
+    arrays: list[Any] = [np.empty(axes, number) for axes, number in layouts]
+    return kind(*arrays)
+
+
+def flat(hits: AnyHits) -> AnyHits:
+    """The same hits, as of a list of rays."""
+    layouts = [_layout(name, (-1,)) for name in hits._fields]
+    arrays: list[Any] = [a.reshape(axes) for a, (axes, _) in zip(hits, layouts, strict=True)]
+    return type(hits)(*arrays)
+
+
+def _layout(name: str, shape: tuple[int, ...]) -> tuple[tuple[int, ...], Any]:
+    """Shape and type of an array of hits."""
+    return (*shape, 3) if name == "normal" else shape, np.int32 if name in _IDS else np.float32
+
+
+def _fitting(hits: AnyHits, shape: tuple[int, ...]) -> AnyHits:
+    for name, array in zip(hits._fields, hits, strict=True):
+        axes, number = _layout(name, shape)
+        if array.shape != axes or array.dtype != number or not array.flags.c_contiguous:
+            raise ValueError(f"out is not of a trace of rays of the shape {shape}")
+    return hits
+
+
+def _rays(
+    origins: ArrayLike, directions: ArrayLike, max_range: float, coherent: bool | None
+) -> tuple[Rays, tuple[int, ...]]:
+    """Rays as kernels take them, and the shape of their results."""
+    along = np.ascontiguousarray(directions, np.float32)
+    if along.ndim not in (2, 3) or along.shape[-1] != 3:
+        raise ValueError(f"directions of shape {along.shape} are not n x 3 or rows x columns x 3")
+    shape = along.shape[:-1]
+    start = np.ascontiguousarray(origins, np.float64)
+    if start.shape not in ((3,), (*shape, 3)):
+        raise ValueError(f"origins of shape {start.shape} do not fit directions of {along.shape}")
+    grid = len(shape) == 2
+    rows, columns = shape if grid else (1, shape[0])
+    near = grid if coherent is None else coherent
+    rays = Rays(rows, columns, start.reshape(-1, 3), along.reshape(-1, 3), float(max_range), near)
+    return rays, shape

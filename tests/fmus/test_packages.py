@@ -1,0 +1,45 @@
+"""The packages that an FMU asks for are those that it imports."""
+
+import importlib.metadata
+import json
+import subprocess
+import sys
+
+import pytest
+
+import build_fmus
+
+MODULES = build_fmus.fmu_modules()
+
+PRINT_IMPORTED = """
+import importlib, json, sys
+before = set(sys.modules)
+importlib.import_module(sys.argv[1])
+print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - before})))
+"""
+
+
+@pytest.mark.parametrize("model", MODULES)
+def test_an_fmu_imports_no_package_that_it_does_not_ask_for(model: str) -> None:
+    command = [sys.executable, "-c", PRINT_IMPORTED, MODULES[model].__name__]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    distributions = importlib.metadata.packages_distributions()
+    imported = {
+        distribution.lower()
+        for module in json.loads(done.stdout)
+        for distribution in distributions.get(module, ())
+    }
+    dependencies = {
+        requirement.partition(";")[0].rstrip("0123456789.,<>=! ")
+        for requirement in importlib.metadata.requires("sensor-fmus") or ()
+        if "extra ==" not in requirement
+    }
+    asked_for = build_fmus.fmu_class(MODULES[model]).PACKAGES
+    assert imported & dependencies - {"pythonfmu"} == {
+        package for package in asked_for if package != "tomli" or sys.version_info < (3, 11)
+    }
+    names = [
+        line.partition(">")[0]
+        for line in build_fmus.requirements(build_fmus.fmu_class(MODULES[model]))
+    ]
+    assert set(asked_for) <= set(names)

@@ -1,0 +1,97 @@
+"""Records between processes that do not wait for each other."""
+
+import multiprocessing
+from multiprocessing import shared_memory
+
+import numpy as np
+import pytest
+
+from sensor_models.kernels.sequence_lock import SLOTS, read, write
+
+LENGTH = 4096
+
+
+def new_memory(length: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    return np.zeros(1, np.int64), np.zeros((SLOTS, length))
+
+
+def test_what_was_written_is_read_under_the_number_of_its_writing():
+    number, slots = new_memory()
+    record = np.empty(3)
+    assert read(number, slots, record) == 0
+    for k in range(1, 3 * SLOTS):
+        write(number, slots, np.full(3, float(k)))
+        assert read(number, slots, record) == k
+        assert record.tolist() == [k, k, k]
+
+
+def test_a_record_is_a_copy():
+    number, slots = new_memory()
+    record = np.empty(3)
+    read(number, slots, record)
+    write(number, slots, np.ones(3))
+    assert record.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_writer_that_dies_in_the_middle_leaves_the_record_before():
+    number, slots = new_memory()
+    write(number, slots, np.ones(3))
+    slots[(number[0] + 1) % SLOTS, :2] = 2.0  # as far as it came
+    record = np.empty(3)
+    assert read(number, slots, record) == 1
+    assert record.tolist() == [1.0, 1.0, 1.0]
+
+
+def views(memory: shared_memory.SharedMemory) -> tuple[np.ndarray, np.ndarray]:
+    number = np.frombuffer(memory.buf, np.int64, 1)
+    slots = np.frombuffer(memory.buf, np.float64, SLOTS * LENGTH, 64).reshape(SLOTS, LENGTH)
+    return number, slots
+
+
+def write_on(name: str, count: int) -> None:
+    memory = shared_memory.SharedMemory(name)
+    number, slots = views(memory)
+    record = np.empty(LENGTH)
+    for k in range(1, count + 1):
+        record[:] = k
+        write(number, slots, record)
+    del number, slots
+    memory.close()
+
+
+def test_no_record_is_torn_while_another_process_writes():
+    # Large records, so that a reader is overtaken now and then.
+    count = 20_000
+    memory = shared_memory.SharedMemory(create=True, size=64 + 8 * SLOTS * LENGTH)
+    try:
+        number, slots = views(memory)
+        context = multiprocessing.get_context("spawn")
+        writer = context.Process(target=write_on, args=(memory.name, count))
+        writer.start()
+        record, newest, seen = np.empty(LENGTH), 0, set()
+        while newest < count:
+            before, newest = newest, read(number, slots, record)
+            assert newest >= before
+            assert (record == newest).all()
+            seen.add(newest)
+        writer.join()
+        assert writer.exitcode == 0
+        assert len(seen) > 100, "both were at work at the same time"
+        del number, slots
+    finally:
+        memory.close()
+        memory.unlink()
+
+
+@pytest.mark.parametrize("ahead", range(SLOTS + 1))
+def test_a_copy_counts_only_while_its_slot_is_not_written_to(ahead: int):
+    """The rule by itself: after so many writings, is the slot of the first one as it was?"""
+    number, slots = new_memory(1)
+    write(number, slots, np.array([5.0]))
+    first = int(number[0])
+    for k in range(ahead):
+        write(number, slots, np.array([10.0 + k]))
+    # the next writing has begun, as far as its first number
+    slots[(number[0] + 1) % SLOTS, 0] = -1.0
+    untouched = slots[first % SLOTS, 0] == 5.0
+    assert untouched == (number[0] - first < SLOTS - 1)
