@@ -20,11 +20,20 @@ from tests.masters.fmu_files import FmuFiles
 
 Subject = Callable[[Path, Callable[[str], FmuFiles]], list[Bar]]
 
+
+def tracing_bars() -> list[Bar]:
+    """The bars of the ray engine; its peers take seconds to import."""
+    from tests.bench import tracing
+
+    return tracing.bars()
+
+
 SUBJECTS: dict[str, Subject] = {
     "calls-c": lambda master, fmu: calls.call_in_c(master, fmu("Null"), fmu("Reference")),
     "calls-fmpy": lambda _, fmu: calls.call_in_fmpy(fmu("Null"), fmu("Reference")),
     "load": lambda master, fmu: calls.load(master, fmu("Encoder")),
     "imu": lambda master, fmu: inertial.bars(master, fmu("Imu")),
+    "tracing": lambda _master, _fmu: tracing_bars(),
 }
 
 
