@@ -8,7 +8,6 @@ from sensor_models.accelerometer import (
     AccelerometerReading,
 )
 from sensor_models.clock import SamplingParameters
-from sensor_models.frames import MountParameters
 from sensor_models.inertial import AccelerationInputs, GravityParameters
 
 
@@ -26,7 +25,7 @@ class AccelerometerFmu(InertialFmu):
         """The accelerometer with its noise streams."""
         return Accelerometer(
             parameters.of(AccelerometerParameters),
-            parameters.of(MountParameters),
+            self.mount(parameters, seed),
             seed,
             self.identity,
             parameters.of(SamplingParameters).sample_rate,

@@ -3,7 +3,6 @@
 from fmus.inertial import InertialFmu, Surroundings
 from fmus.sensor_fmu import Group, Groups
 from sensor_models.clock import SamplingParameters
-from sensor_models.frames import MountParameters
 from sensor_models.gyroscope import Gyroscope, GyroscopeParameters, GyroscopeReading
 from sensor_models.inertial import AccelerationInputs, GravityParameters
 
@@ -22,7 +21,7 @@ class GyroscopeFmu(InertialFmu):
         """The gyroscope with its noise streams."""
         return Gyroscope(
             parameters.of(GyroscopeParameters),
-            parameters.of(MountParameters),
+            self.mount(parameters, seed),
             seed,
             self.identity,
             parameters.of(SamplingParameters).sample_rate,

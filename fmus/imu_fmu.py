@@ -6,7 +6,6 @@ from fmus.inertial import InertialFmu, SceneInput, Surroundings
 from fmus.sensor_fmu import Group, Groups
 from sensor_models.accelerometer import AccelerometerParameters
 from sensor_models.clock import SamplingParameters
-from sensor_models.frames import MountParameters
 from sensor_models.gyroscope import GyroscopeParameters
 from sensor_models.imu import Imu, ImuParameters, ImuReading, SubsensorPose, Subsensors
 from sensor_models.inertial import AccelerationInputs, GravityParameters
@@ -63,7 +62,7 @@ class ImuFmu(InertialFmu):
         return Imu(
             parameters.of(ImuParameters),
             subsensors,
-            parameters.of(MountParameters),
+            self.mount(parameters, seed),
             seed,
             self.identity,
             parameters.of(SamplingParameters).sample_rate,

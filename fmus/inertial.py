@@ -8,6 +8,7 @@ from sensor_models.faults import Fault, check_fault
 from sensor_models.frames import XYZ, BodyState, MountParameters
 from sensor_models.inertial import ROOM_TEMPERATURE, AccelerationInputs, GravityParameters
 from sensor_models.magnetic_field import uniform
+from sensor_models.placement import PlacementParameters, placed
 from sensor_models.quantities import integer, real
 from sensor_models.triaxial import TriaxialParameters, has_limits
 
@@ -66,6 +67,7 @@ class InertialFmu(BodySensorFmu):
     TRUTH: ClassVar[tuple[Group, ...]] = (Group(BodyState), Group(BodyAccelerations))
     BODY: ClassVar[tuple[Group, ...]] = (
         Group(MountParameters),
+        Group(PlacementParameters),
         Group(GravityParameters),
         Group(AccelerationInputs),
     )
@@ -81,6 +83,11 @@ class InertialFmu(BodySensorFmu):
         """A fault on each axis of the signals with these prefixes."""
         dotted = [f"{prefix}." if prefix else "" for prefix in prefixes]
         return tuple(Group(Fault, f"{dot}fault.{axis}") for dot in dotted for axis in XYZ)
+
+    def mount(self, parameters: Groups, seed: int) -> MountParameters:
+        """Where the sensor sits on its body in this run."""
+        placement = parameters.of(PlacementParameters)
+        return placed(parameters.of(MountParameters), placement, seed, self.identity)
 
     def check_held(self, held: Groups, parameters: Groups) -> None:
         """An axis has limits where its saturation is on."""

@@ -9,6 +9,7 @@ from sensor_models.magnetometer import (
     MagnetometerParameters,
     MagnetometerReading,
 )
+from sensor_models.placement import PlacementParameters
 
 
 class MagnetometerFmu(InertialFmu):
@@ -16,7 +17,11 @@ class MagnetometerFmu(InertialFmu):
 
     model_name = "Magnetometer"
     description_text = "Triaxial magnetometer with the error terms of its datasheet"
-    PARAMETERS = (Group(MagnetometerParameters), Group(MountParameters))
+    PARAMETERS = (
+        Group(MagnetometerParameters),
+        Group(MountParameters),
+        Group(PlacementParameters),
+    )
     HELD = (Group(Surroundings), Group(SceneInput), *InertialFmu.fault_groups(""))
     SIGNALS = (("", MagnetometerParameters, "flux_density"),)
     READING = MagnetometerReading
@@ -25,7 +30,7 @@ class MagnetometerFmu(InertialFmu):
         """The magnetometer with its noise streams, in the field of its parameters."""
         return Magnetometer(
             parameters.of(MagnetometerParameters),
-            parameters.of(MountParameters),
+            self.mount(parameters, seed),
             seed,
             self.identity,
             parameters.of(SamplingParameters).sample_rate,

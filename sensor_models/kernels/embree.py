@@ -41,14 +41,10 @@ BUFFER_VERTEX = 1
 FORMAT_UINT3 = 0x5003
 FORMAT_FLOAT3 = 0x9003
 FORMAT_FLOAT3X4_COLUMNS = 0x9234
-SCENE_DYNAMIC = 1
 SCENE_ROBUST = 4
 SCENE_FILTER_IN_ARGUMENTS = 8
-QUALITY_LOW = 0
-QUALITY_MEDIUM = 1
 RAY_QUERY_FILTER = 2
 RAY_QUERY_COHERENT = 1 << 16
-ALL_FEATURES = 0xFFFFFFFF
 INVALID_ID = -1
 
 ERRORS = {
@@ -74,7 +70,6 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "rtcNewScene": (_POINTER, _POINTER),
     "rtcReleaseScene": (None, _POINTER),
     "rtcSetSceneFlags": (None, _POINTER, _INT),
-    "rtcSetSceneBuildQuality": (None, _POINTER, _INT),
     "rtcCommitScene": (None, _POINTER),
     "rtcNewGeometry": (_POINTER, _POINTER, _INT),
     "rtcReleaseGeometry": (None, _POINTER),

@@ -28,6 +28,7 @@ class Workers:
         self.threads = threads
         self._pool: ThreadPoolExecutor | None = None
         self._process = 0
+        self._making = threading.Lock()
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Call a function once in each thread, the calling one too, and wait for all."""
@@ -41,11 +42,12 @@ class Workers:
             raise errors[0]
 
     def _helpers(self) -> ThreadPoolExecutor:
-        # Threads do not survive a fork.
-        if self._pool is None or self._process != os.getpid():
-            self._pool = ThreadPoolExecutor(self.threads - 1, thread_name_prefix="rays")
-            self._process = os.getpid()
-        return self._pool
+        if self._process != os.getpid():  # threads, and who holds a lock, do not survive a fork
+            self._pool, self._making, self._process = None, threading.Lock(), os.getpid()
+        with self._making:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self.threads - 1, thread_name_prefix="rays")
+            return self._pool
 
     def close(self) -> None:
         """End the threads once they are idle."""

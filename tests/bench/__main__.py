@@ -28,11 +28,19 @@ def tracing_bars() -> list[Bar]:
     return tracing.bars()
 
 
+def depth_bars(master: Path, files: FmuFiles) -> list[Bar]:
+    """The bars of the depth camera."""
+    from tests.bench import depth
+
+    return depth.bars(master, files)
+
+
 SUBJECTS: dict[str, Subject] = {
     "calls-c": lambda master, fmu: calls.call_in_c(master, fmu("Null"), fmu("Reference")),
     "calls-fmpy": lambda _, fmu: calls.call_in_fmpy(fmu("Null"), fmu("Reference")),
     "load": lambda master, fmu: calls.load(master, fmu("Encoder")),
     "imu": lambda master, fmu: inertial.bars(master, fmu("Imu")),
+    "depth": lambda master, fmu: depth_bars(master, fmu("DepthCamera")),
     "tracing": lambda _master, _fmu: tracing_bars(),
 }
 

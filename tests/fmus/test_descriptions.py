@@ -15,7 +15,7 @@ from fmpy.validation import validate_fmu
 
 import build_fmus
 from tests.conftest import SENSORS
-from tests.fmus import inertial_tables
+from tests.fmus import camera_tables, inertial_tables
 from tests.fmus.host import Instance, open_fmu
 from tests.fmus.inertial_tables import BODY_INPUTS, FAULT
 
@@ -82,6 +82,7 @@ FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
         "output": {"scene_handle": ("Integer", None)},
     },
     **inertial_tables.FIXED,
+    **camera_tables.FIXED,
 }
 
 #: Items of the choices that masters rely on, in the order of their numbers.
@@ -123,6 +124,7 @@ RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
     "Null": {"sample_rate": (0.0, 1e6)},
     "Environment": {},
     **inertial_tables.RANGES,
+    **camera_tables.RANGES,
 }
 
 
@@ -217,7 +219,8 @@ def test_choices_are_enumerations_counted_from_0(description: ModelDescription) 
         assert [int(item.value) for item in items] == list(range(len(items)))
         names = [item.name for item in items]
         name = re.sub(r"^(accelerometer|gyroscope|magnetometer)\.", "", variable.name)
-        assert names == ITEMS.get(name, names), variable.name
+        items_here = {**ITEMS, **camera_tables.ITEMS.get(description.modelName, {})}
+        assert names == items_here.get(name, names), variable.name
         assert all(re.fullmatch("[a-z][a-z0-9_]*", name) for name in names)
 
 

@@ -1,0 +1,20 @@
+"""Cameras: images of distance, of what is seen and of its surface."""
+
+from sensor_models.camera.depth import DepthCamera, Frame
+from sensor_models.camera.parameters import (
+    DepthCameraParameters,
+    ImageNoiseParameters,
+    NormalizeMode,
+    Projection,
+)
+from sensor_models.placement import FramePlacementParameters
+
+__all__ = [
+    "DepthCamera",
+    "DepthCameraParameters",
+    "Frame",
+    "FramePlacementParameters",
+    "ImageNoiseParameters",
+    "NormalizeMode",
+    "Projection",
+]

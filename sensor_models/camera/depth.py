@@ -1,0 +1,302 @@
+"""Depth camera: distances, points, what is seen and its normals, of one camera or many at once.
+
+A batch is an array of body poses of any shape, such as (environment, sensor); every output has
+that shape before its rows and columns. All cameras of a ``DepthCamera`` have the same optics and
+noise terms, but draws of their own: camera n of the batch counts on through the pixels. The first
+one has the draws that it has alone.
+
+Rolling shutter: each row may have a pose of its own, see ``rolling_poses``. Bodies of the scene
+stand still while a frame is taken.
+
+What a frame holds (module ``kernels.depth`` has the equations):
+
+image      depth or range after noise, limits and normalisation
+distance   range along the ray after noise; NaN for no reading within the limits
+points     distance times the pixel's unit ray, NaN likewise: as in organised clouds elsewhere.
+           GYM gives points at the far limit instead; the image tells such pixels apart.
+entity, label, face   of the surface within max_range, -1 for none, whatever the noise
+normal     of the face, toward the sensor, zeros for none; in the frame of the points
+
+Not modelled: light and texture, so stereo matches and time-of-flight returns everywhere; several
+paths of the light; motion blur.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sensor_models.camera.parameters import (
+    DepthCameraParameters,
+    ImageNoiseParameters,
+    NormalizeMode,
+    Projection,
+)
+from sensor_models.camera.rays import pixel_rays
+from sensor_models.frames import (
+    SHORTEST,
+    MountParameters,
+    multiply_quaternions,
+    normalise_quaternion,
+    rotate_vector,
+)
+from sensor_models.kernels import depth as kernel
+from sensor_models.kernels import depth_layout as layout
+from sensor_models.kernels.motion import interpolate_body
+from sensor_models.placement import FramePlacementParameters, draw_placement
+from sensor_models.quantities import NO_LIMIT, ParameterError
+from sensor_models.random import stream_key
+from sensor_models.scene.tracing import RayScene
+
+Floats = NDArray[np.float64]
+
+#: Names of the random streams, in the order of the kernel's keys.
+TERMS = ("noise.disparity", "noise.multiplier", "noise.dropout", "noise.edge")
+
+
+class Frame(NamedTuple):
+    """The outputs of one or many cameras, (..., rows, columns); None for what is off."""
+
+    image: NDArray[np.float32] | None = None
+    distance: NDArray[np.float32] | None = None
+    points: NDArray[np.float32] | None = None  # (..., rows, columns, 3)
+    entity: NDArray[np.int32] | None = None
+    label: NDArray[np.int32] | None = None
+    face: NDArray[np.int32] | None = None
+    normal: NDArray[np.float32] | None = None  # (..., rows, columns, 3)
+
+
+#: Kind and further axes of each output.
+_LAYOUT: dict[str, tuple[Any, tuple[int, ...]]] = {
+    "image": (np.float32, ()),
+    "distance": (np.float32, ()),
+    "points": (np.float32, (3,)),
+    "entity": (np.int32, ()),
+    "label": (np.int32, ()),
+    "face": (np.int32, ()),
+    "normal": (np.float32, (3,)),
+}
+
+
+class DepthCamera:
+    """One kind of camera with its mount, its noise and its random streams."""
+
+    def __init__(
+        self,
+        parameters: DepthCameraParameters | None = None,
+        noise: ImageNoiseParameters | None = None,
+        mount: MountParameters | None = None,
+        placement: FramePlacementParameters | None = None,
+        *,
+        seed: int = 0,
+        identity: str = "DepthCamera",
+        distances: bool = False,
+    ) -> None:
+        """``distances`` makes the output ``distance``, which no parameter of GYM's asks for."""
+        self.parameters = parameters or DepthCameraParameters()
+        self.noise = noise or ImageNoiseParameters()
+        self.mount = mount or MountParameters()
+        self.placement = placement or FramePlacementParameters()
+        own = self.parameters
+        if self.noise.on and self.noise.is_stereo and own.projection != Projection.pinhole:
+            raise ParameterError("noise.disparity needs a pinhole, whose rays have a disparity")
+        self._wanted = {
+            "image": own.return_image,
+            "distance": distances,
+            "points": own.return_pointcloud,
+            "entity": own.segmentation,
+            "label": own.segmentation,
+            "face": own.return_faces,
+            "normal": own.return_normals,
+        }
+        self._axes = pixel_rays(own)[:, :, 0].reshape(-1, 3)
+        self._directions = self._axes
+        if own.rays_per_side > 1:
+            self._directions = pixel_rays(own, own.rays_per_side).reshape(-1, 3)
+        self._keys = np.array([stream_key(seed, identity, term) for term in TERMS])
+        self._placing = stream_key(seed, identity, "placement")
+        self.resets = 0
+
+    @property
+    def axes(self) -> Floats:
+        """Unit rays through the middles of the pixels in the sensor frame, (rows, columns, 3)."""
+        return self._axes.reshape(self.parameters.height, self.parameters.width, 3)
+
+    def reset(self) -> None:
+        """Begin anew: a random placement is drawn again."""
+        self.resets += 1
+
+    def mount_at(self, frame: int, camera: int = 0) -> MountParameters:
+        """Where a camera sits on its body when it takes a frame."""
+        if not self.placement.on:
+            return self.mount
+        index = frame if self.placement.every_frame else self.resets
+        return draw_placement(self.placement, self._placing, index, camera)
+
+    def sensor_pose(
+        self, body: ArrayLike, frame: int = 0
+    ) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Position and quaternion of one sensor in the world, of the pose of its body."""
+        pose, mount = np.asarray(body, float), self.mount_at(frame)
+        turn = normalise_quaternion(pose[3:7])
+        place = pose[:3] + rotate_vector(turn, np.array(mount.position))
+        both = multiply_quaternions(turn, np.array(mount.orientation))
+        return tuple(place.tolist()), tuple(both.tolist())
+
+    def capture(
+        self,
+        rays: RayScene | Sequence[RayScene],
+        bodies: ArrayLike,
+        frame: int = 0,
+        *,
+        rolling: bool = False,
+        out: Frame | None = None,
+    ) -> Frame:
+        """Take a frame with every camera.
+
+        Args:
+            rays: the scene, or one for each entry of the first axis of ``bodies``.
+            bodies: poses of the bodies, (..., 7): position, quaternion w, x, y, z. With
+                ``rolling``, (..., rows, 7).
+            frame: number of the frame, which the draws of noise go by.
+            rolling: whether each row has its own pose.
+            out: an earlier frame of as many cameras, to be written over.
+        """
+        poses = np.asarray(bodies, float)
+        shape = poses.shape[: -2 if rolling else -1]
+        of_row = self._check_poses(poses, rolling)
+        cameras = int(np.prod(shape, dtype=int))
+        placed = self._placed(poses.reshape(cameras, of_row, 7), frame)
+        result = self._new_frame(shape) if out is None else self._fitting(out, shape)
+        images = self._images(result, cameras)
+        scenes = [rays] if isinstance(rays, RayScene) else list(rays)
+        if len(scenes) > 1 and (not shape or len(scenes) != shape[0]):
+            raise ParameterError(f"{len(scenes)} scenes do not fit poses of the shape {shape}")
+        share = cameras // len(scenes)
+        for number, scene in enumerate(scenes):
+            part = slice(number * share, (number + 1) * share)
+            arrays: list[Any] = [array[part] for array in images]
+            self._render(scene, placed[part], frame, number * share, layout.Images(*arrays))
+        return result
+
+    def _render(
+        self, scene: RayScene, poses: Floats, frame: int, first: int, images: layout.Images
+    ) -> None:
+        task = self._task(first, len(poses), frame)
+        lines = layout.Rays(self._directions, self._axes, poses)
+        scene.run(kernel.render, task, lines, self._keys, images)
+        if images.truth.size:
+            scene.run(kernel.drop_edges, task, lines, self._keys, images)
+
+    def _task(self, first: int, cameras: int, frame: int) -> layout.Task:
+        own, noise = self.parameters, self.noise
+        on = float(noise.on)
+        ways = {NormalizeMode.max: layout.BY_MAX, NormalizeMode.minmax: layout.BY_LIMITS}
+        return layout.Task(
+            first=first,
+            cameras=cameras,
+            rows=own.height,
+            columns=own.width,
+            rays=own.rays_per_side**2,
+            frame=int(frame),
+            depth=own.takes_depth,
+            in_world=own.pointcloud_in_world_frame,
+            normalise=ways[own.normalize_mode] if own.normalize_range else layout.AS_IT_IS,
+            least=own.min_range,
+            most=own.max_range,
+            near=own.near_value,
+            far=own.max_range if own.far_value == NO_LIMIT else own.far_value,
+            pixel_metres=self.noise.baseline * own.focal_lengths[0] if noise.is_stereo else 0.0,
+            disparity_sigma=on * noise.disparity_sigma,
+            disparity_step=on * noise.disparity_step,
+            multiplier=on * noise.multiplier,
+            dropout=on * noise.dropout,
+            edge_dropout=on * noise.edge_dropout,
+            edge_jump=noise.edge_jump,
+        )
+
+    def _check_poses(self, poses: Floats, rolling: bool) -> int:
+        """How many poses a camera has in a frame."""
+        rows = self.parameters.height
+        fits = poses.ndim >= 1 and poses.shape[-1] == 7
+        if not fits or (rolling and (poses.ndim < 2 or poses.shape[-2] != rows)):
+            wanted = f"(..., {rows}, 7)" if rolling else "(..., 7)"
+            raise ParameterError(f"poses of shape {poses.shape} are not {wanted}")
+        lengths = np.linalg.norm(poses[..., 3:], axis=-1)
+        if not (np.isfinite(poses).all() and (lengths >= SHORTEST).all()):
+            raise ParameterError(
+                "a pose is not finite or its quaternion has no direction, allowed are x, y, z and "
+                f"a quaternion w, x, y, z with a length of at least {SHORTEST:g}"
+            )
+        return rows if rolling else 1
+
+    def _placed(self, poses: Floats, frame: int) -> Floats:
+        """Poses of the sensors as the kernel takes them, (cameras, rows or 1, 12)."""
+        drawn = len(poses) if self.placement.on else 1
+        mounts = [self.mount_at(frame, camera) for camera in range(drawn)]
+        position = np.array([mount.position for mount in mounts])[:, None, :, None]
+        turn = matrices_of(np.array([mount.orientation for mount in mounts]))[:, None]
+        of_bodies = matrices_of(poses[..., 3:])
+        placed = np.empty((*poses.shape[:2], 12))
+        placed[..., :9] = (of_bodies @ turn).reshape(*poses.shape[:2], 9)
+        placed[..., 9:] = poses[..., :3] + (of_bodies @ position)[..., 0]
+        return placed
+
+    def _new_frame(self, shape: tuple[int, ...]) -> Frame:
+        size = (*shape, self.parameters.height, self.parameters.width)
+        return Frame(
+            **{
+                name: np.empty((*size, *_LAYOUT[name][1]), _LAYOUT[name][0])
+                for name, wanted in self._wanted.items()
+                if wanted
+            }
+        )
+
+    def _fitting(self, frame: Frame, shape: tuple[int, ...]) -> Frame:
+        size = (*shape, self.parameters.height, self.parameters.width)
+        for name, wanted in self._wanted.items():
+            array, (kind, more) = getattr(frame, name), _LAYOUT[name]
+            fits = (array is not None) == wanted
+            if fits and wanted:
+                fits = array.shape == (*size, *more) and array.dtype == kind
+                fits = fits and array.flags.c_contiguous
+            if not fits:
+                raise ValueError(f"out.{name} is not of a frame of cameras of the shape {shape}")
+        return frame
+
+    def _images(self, frame: Frame, cameras: int) -> layout.Images:
+        pixels = self.parameters.height * self.parameters.width
+        arrays: dict[str, Any] = {}
+        for name, (kind, more) in _LAYOUT.items():
+            array = getattr(frame, name)
+            arrays[name] = (
+                np.empty((0, pixels, *more), kind)
+                if array is None
+                else array.reshape(cameras, pixels, *more)
+            )
+        edges = cameras if self.noise.on and self.noise.edge_dropout > 0.0 else 0
+        return layout.Images(**arrays, truth=np.empty((edges, pixels), np.float32))
+
+
+def matrices_of(quaternions: Floats) -> Floats:
+    """Rotation matrices of quaternions of any length, (..., 4) to (..., 3, 3)."""
+    unit = quaternions / np.linalg.norm(quaternions, axis=-1, keepdims=True)
+    w, x, y, z = np.moveaxis(unit, -1, 0)
+    rows = [
+        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
+        [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
+        [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
+    ]
+    matrices: Floats = np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
+    return matrices
+
+
+def rolling_poses(before: Floats, after: Floats, duration: float, rows: int) -> Floats:
+    """Poses of a body for each row, (rows, 7), between two known states ``duration`` apart.
+
+    The first row is taken at ``before``, the last one at ``after``; states are those of
+    ``kernels.motion``: position, orientation, velocity, angular velocity.
+    """
+    shares = np.linspace(0.0, 1.0, rows) if rows > 1 else np.zeros(1)
+    return np.array([interpolate_body(before, after, duration, share)[:7] for share in shares])

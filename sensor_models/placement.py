@@ -1,0 +1,112 @@
+"""Where a sensor sits on its body: as mounted, or drawn at random, as learning wants it.
+
+With randomisation, each component of the translation and each of the angles roll, pitch, yaw is
+uniform within its limits, which replace the mount's own pose. The rotation is about the turned
+axes x, y, z in that order: R = R_x(roll) R_y(pitch) R_z(yaw). Drawn once a run, by a camera for
+every frame if it is told to; a draw is a function of (seed, sensor, run or frame, axis).
+
+Source: GYM, whose limits are the defaults. Its comments swap minimum and maximum; the names hold.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.frames import XYZ, MountParameters, multiply_quaternions
+from sensor_models.quantities import ParameterError, boolean, check, real
+from sensor_models.random import stream_key, uniform
+
+ANGLES = ("roll", "pitch", "yaw")
+FIVE_DEGREES = math.radians(5.0)
+
+
+@dataclass(frozen=True)
+class PlacementParameters:
+    """Limits of a random pose on the body."""
+
+    on: bool = boolean(
+        False, "Draw the pose on the body instead of taking mount's", name="mount.randomization.on"
+    )
+    min_translation: tuple[float, float, float] = real(
+        (0.07, -0.06, 0.01),
+        "m",
+        "Least position in the body frame",
+        components=XYZ,
+        name="mount.randomization.min_translation",
+    )
+    max_translation: tuple[float, float, float] = real(
+        (0.12, 0.03, 0.04),
+        "m",
+        "Greatest position in the body frame",
+        components=XYZ,
+        name="mount.randomization.max_translation",
+    )
+    min_rotation: tuple[float, float, float] = real(
+        (-FIVE_DEGREES,) * 3,
+        "rad",
+        "Least angles about the turned axes x, y, z",
+        components=ANGLES,
+        name="mount.randomization.min_rotation",
+    )
+    max_rotation: tuple[float, float, float] = real(
+        (FIVE_DEGREES,) * 3,
+        "rad",
+        "Greatest angles about the turned axes x, y, z",
+        components=ANGLES,
+        name="mount.randomization.max_rotation",
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        for what in ("translation", "rotation"):
+            low, high = getattr(self, f"min_{what}"), getattr(self, f"max_{what}")
+            if any(a > b for a, b in zip(low, high, strict=True)):
+                raise ParameterError(
+                    f"mount.randomization.min_{what} = {low} must not exceed max_{what} = {high}"
+                )
+
+
+@dataclass(frozen=True)
+class FramePlacementParameters(PlacementParameters):
+    """Limits of a random pose that may be drawn for each frame."""
+
+    every_frame: bool = boolean(
+        False, "Draw it for each frame, not once a run", name="mount.randomization.every_frame"
+    )
+
+
+def placed(
+    mount: MountParameters, placement: PlacementParameters, seed: int, identity: str
+) -> MountParameters:
+    """Where a sensor sits in a run that draws its place once: there or as mounted."""
+    if not placement.on:
+        return mount
+    return draw_placement(placement, stream_key(seed, identity, "placement"), 0)
+
+
+def draw_placement(
+    parameters: PlacementParameters, key: NDArray[np.uint64], index: int, camera: int = 0
+) -> MountParameters:
+    """The pose on the body of one reset or frame, for one camera of a batch."""
+    low = (*parameters.min_translation, *parameters.min_rotation)
+    high = (*parameters.max_translation, *parameters.max_rotation)
+    drawn = [
+        a + (b - a) * uniform(key, index, 6 * camera + lane)
+        for lane, (a, b) in enumerate(zip(low, high, strict=True))
+    ]
+    x, y, z = drawn[:3]
+    return MountParameters((x, y, z), quaternion_of(*drawn[3:]))
+
+
+def quaternion_of(roll: float, pitch: float, yaw: float) -> tuple[float, float, float, float]:
+    """The rotation about the turned axes x, y, z, in that order."""
+    turns = []
+    for axis, angle in enumerate((roll, pitch, yaw)):
+        turn = np.zeros(4)
+        turn[0], turn[1 + axis] = math.cos(angle / 2.0), math.sin(angle / 2.0)
+        turns.append(turn)
+    both = multiply_quaternions(multiply_quaternions(turns[0], turns[1]), turns[2])
+    w, x, y, z = both.tolist()
+    return w, x, y, z
