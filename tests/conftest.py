@@ -3,10 +3,15 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import build_fmus
 from fmus.binding.compile import host_platform
 from fmus.sensor_fmu import SensorFmu
+
+# The same examples on every run: what fails, fails for everybody. Compiling trips deadlines.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")
 
 NULL_FMU = Path(__file__).parent / "fmus" / "null_fmu.py"
 
