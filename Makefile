@@ -18,6 +18,7 @@ help:
 $(VENV)/installed: pyproject.toml
 	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV) ..."
+	@$(PIP) install --quiet --upgrade pip # that of Python 3.10 does not get done with the versions
 	@$(PIP) install --quiet --editable ".[test]"
 	@touch $@
 
