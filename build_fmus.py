@@ -190,6 +190,7 @@ def resource_files(
     """Everything in ``resources/``."""
     yield from package_files(sensor_models, "**/*")
     yield from package_files(fmus, "*.py")
+    yield from package_files(fmus, "vehicle/*.py")
     yield from package_files(pythonfmu, "*.py")
     if "scene" in fmu_class(module).table().by_name:  # it can load one
         yield from scene_files(scenes)

@@ -7,12 +7,13 @@
 ``model_description``  modelDescription.xml
 ``fmu_state``          saved states as bytes
 ``*_fmu``              one short module for each FMU, found by its name
+``vehicle``            the vehicle that VehicleDynamics simulates; knows no FMI
 ``binding``            the C library between FMI and Python, and what loads it
 
-Nothing here computes physics.
+But for ``vehicle``, nothing here computes physics.
 """
 
 from sensor_models._digest import digest_of_package
 
 #: Digest of this package's own sources (not of the binding, which no process shares).
-SOURCE_DIGEST = digest_of_package(__file__, "*.py")
+SOURCE_DIGEST = "".join(digest_of_package(__file__, part) for part in ("*.py", "vehicle/*.py"))

@@ -1,0 +1,139 @@
+"""FMU ``VehicleDynamics``: a vehicle in a scene, for masters that have no dynamics engine.
+
+It is no sensor: it takes commands and gives what sensors and ``Environment`` take, under the same
+names. Commands that are set before a step hold during it, outputs describe its end. Its movable
+bodies are those of the scene it was built for; of another scene, those that have the same names.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fmus.base import SCENE_PACKAGES, FmuBase
+from fmus.environment_fmu import DEFAULT_SCENE, EnvironmentFmu, MovableBody
+from fmus.variables import Group, Variable, declare
+from fmus.vehicle.model import ARM_JOINTS, WHEELS
+from fmus.vehicle.parameters import (
+    ArmJointState,
+    BodyAccelerations,
+    VehicleCommands,
+    VehicleParameters,
+    WheelState,
+)
+from fmus.vehicle.simulation import VehicleSimulation
+from fmus.vehicle.traffic import at_rest
+from sensor_models.frames import BodyState
+from sensor_models.quantities import string
+from sensor_models.scene.manifest import load_scene
+from sensor_models.scene.model import Body
+
+
+@dataclass(frozen=True)
+class SceneParameters:
+    """Where it drives."""
+
+    scene: str = string(
+        DEFAULT_SCENE, "Path of a scene's manifest, or the name of a built-in scene"
+    )
+
+
+class VehicleDynamicsFmu(FmuBase):
+    """The vehicle behind FMI variables."""
+
+    model_name = "VehicleDynamics"
+    description_text = "Skid-steered vehicle with an arm, and traffic, simulated by MuJoCo"
+    PACKAGES = (*FmuBase.PACKAGES, *SCENE_PACKAGES, "mujoco")
+    PARAMETERS = (Group(VehicleParameters), Group(SceneParameters))
+    COMMANDS: ClassVar[Group] = Group(VehicleCommands)
+    #: In the order in which a reading gives them.
+    MOTION: ClassVar[tuple[Group, ...]] = (
+        Group(BodyState),
+        Group(BodyAccelerations),
+        *(Group(WheelState, wheel) for wheel in WHEELS),
+        *(Group(ArmJointState, f"arm.{joint}") for joint in ARM_JOINTS),
+    )
+
+    @classmethod
+    def bodies(cls) -> tuple[Body, ...]:
+        """The movable bodies that it has outputs for, those that Environment has inputs for."""
+        return EnvironmentFmu.bodies()
+
+    @classmethod
+    def declared(cls) -> list[Variable]:
+        """Commands, the vehicle and its scene, its motion, the states of the bodies."""
+        traffic = (Group(MovableBody, body.name) for body in cls.bodies())
+        return [
+            *declare((cls.COMMANDS,), "input"),
+            *declare(cls.PARAMETERS, "parameter"),
+            *declare((*cls.MOTION, *traffic), "output"),
+        ]
+
+    @classmethod
+    def inputs_of(cls, output: str) -> Sequence[str]:
+        """The vehicle follows its commands, the traffic goes its own way."""
+        is_traffic = output.partition(".")[0] in {body.name for body in cls.bodies()}
+        return () if is_traffic else super().inputs_of(output)
+
+    def create_run(self, start: float) -> "Drive":
+        """The vehicle in its scene, not yet set down."""
+        return Drive(self, start)
+
+
+class Drive:
+    """A vehicle that follows the inputs of an instance."""
+
+    #: A step is simulated to its end, which is what the outputs describe.
+    inputs_at_step_end = True
+
+    def __init__(self, fmu: VehicleDynamicsFmu, start: float) -> None:
+        self._fmu = fmu
+        parameters = fmu.parameters()
+        scene = load_scene(parameters.of(SceneParameters).scene)
+        self._simulation = VehicleSimulation(parameters.of(VehicleParameters), scene, start)
+        self._traffic = np.array([at_rest(body) for body in fmu.bodies()])
+        self._places = self._match([body.name for body in scene.bodies])
+        table = fmu.table()
+        first = table.of_causality("output")[0].reference - table.first["Real"]
+        count = len(table.of_causality("output"))
+        self._outputs = fmu.values.of_type("Real")[first : first + count]
+
+    def _match(self, names: list[str]) -> list[tuple[int, int]]:
+        """Places of the bodies among the outputs and in the scene; warns of those it lacks."""
+        own = [body.name for body in self._fmu.bodies()]
+        if lacking := [name for name in own if name not in names]:
+            self._fmu.warn(f"the scene lacks {', '.join(lacking)}: these outputs do not move")
+        return [(place, names.index(name)) for place, name in enumerate(own) if name in names]
+
+    def observe(self, time: float) -> None:
+        """Set the vehicle down, or drive until ``time``."""
+        values, by_name = self._fmu.values, self._fmu.table().by_name
+        commands = self._fmu.COMMANDS.build(lambda name: values.get(by_name[name]))
+        if self._simulation.has_started:
+            self._simulation.advance(time, commands)
+        else:
+            self._simulation.start(commands)
+        self._publish_motion()
+
+    def _publish_motion(self) -> None:
+        traffic = self._simulation.traffic()
+        for place, row in self._places:
+            self._traffic[place] = traffic[row]
+        motion = self._simulation.reading()
+        self._outputs[:] = np.concatenate([*map(np.ravel, motion), self._traffic.ravel()])
+
+    def publish(self) -> None:
+        """There is nothing to write."""
+
+    def close(self) -> None:
+        """Memory is all that it holds."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Where everything is, and what the engine knows besides."""
+        return self._simulation.state()
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from there."""
+        self._simulation.restore(arrays)
