@@ -1,9 +1,11 @@
 """What the FMUs of accelerometer, gyroscope, magnetometer and IMU share."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+from fmus.scene_sensor import SceneUse
 from fmus.sensor_fmu import BodySensorFmu, Group, Groups, Vector
+from sensor_models.clock import SamplingParameters
 from sensor_models.faults import Fault, check_fault
 from sensor_models.frames import XYZ, BodyState, MountParameters
 from sensor_models.inertial import ROOM_TEMPERATURE, AccelerationInputs, GravityParameters
@@ -11,9 +13,6 @@ from sensor_models.magnetic_field import uniform
 from sensor_models.placement import PlacementParameters, placed
 from sensor_models.quantities import integer, real
 from sensor_models.triaxial import TriaxialParameters, has_limits
-
-if TYPE_CHECKING:
-    from sensor_models.scene.registry import SceneHandle
 
 
 @dataclass(frozen=True)
@@ -52,13 +51,10 @@ class SceneInput:
     scene_handle: int = integer(
         0, "Handle of a scene; 0 takes the magnetic field of the parameters", minimum=0
     )
-    scene: "SceneHandle | None" = field(default=None, init=False, compare=False)
+    use: SceneUse = field(default_factory=SceneUse, init=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.scene_handle != 0:
-            from sensor_models.scene.registry import attach  # half a second that few need
-
-            object.__setattr__(self, "scene", attach(self.scene_handle))  # frozen for others
+        self.use.see(self.scene_handle)
 
 
 class InertialFmu(BodySensorFmu):
@@ -106,7 +102,7 @@ class InertialFmu(BodySensorFmu):
             )
             around = held.instances.get(Group(SceneInput))
             if around is not None:
-                scene = around.scene
+                scene = around.use.scene
                 model.use_field(None if scene is None else uniform(scene.scene.magnetic_field))
             self._newest_held = held
         temperature = held.of(Surroundings).temperature
@@ -116,3 +112,24 @@ class InertialFmu(BodySensorFmu):
         """End the run, and the use of its scene."""
         super().close()
         self._newest_held = None
+
+
+class MotionSensorFmu(InertialFmu):
+    """One sensor that feels the motion of its body."""
+
+    HELD = (Group(Surroundings), *InertialFmu.fault_groups(""))
+    #: The model, whose parameters are those of its one signal.
+    MODEL: ClassVar[type[Any]]
+
+    def create_model(self, parameters: Groups, seed: int) -> Any:
+        """The sensor with its noise streams."""
+        ((_, declaring, _),) = self.SIGNALS
+        return self.MODEL(
+            parameters.of(declaring),
+            self.mount(parameters, seed),
+            seed,
+            self.identity,
+            parameters.of(SamplingParameters).sample_rate,
+            parameters.of(GravityParameters),
+            parameters.of(AccelerationInputs),
+        )

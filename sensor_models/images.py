@@ -1,25 +1,17 @@
-"""Images: files of frames, written off the stepping thread.
+"""Images as files.
 
 npy    the array as it is; ids, points and normals are always written so
 png    16 bit, grey: value = scale x stored, with ``scale`` and ``unit`` as texts in the file. What
        is no number or below 0 is stored as 0, what is too large as 65535.
 tiff   float32, grey, not compressed
 
-A frame is handed to a worker thread through a bounded queue: if the disk is slower than the
-sensor, ``put`` waits. Each file appears whole (``files.published``), then its line in
-``index.jsonl``. Once ``flush`` has returned, all files of all frames are there.
-Errors of the worker are raised once, as ``OutputError``, by the next ``put`` or ``flush``; then
-the writer is over and drops what it gets.
+How frames get to the disk: ``frame_files``.
 
 Source: PNG specification, third edition, sections 5 and 11; TIFF revision 6.0, sections 2, 8 and
 19 (sample format).
 """
 
-import atexit
-import os
-import queue
 import struct
-import threading
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,17 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.files import (
-    Index,
-    OutputError,
-    output_directory,
-    output_errors,
-    published,
-    safe_file_name,
-)
+from sensor_models.frame_files import FrameFiles as FrameFiles
+from sensor_models.frame_files import FrameWriter, write_npy
 from sensor_models.quantities import boolean, choice, string
 
-QUEUED_FRAMES = 4
 PNG_LARGEST = 65535
 #: Types of colour.
 PNG_GREY, PNG_COLORS = 0, 2
@@ -136,101 +121,23 @@ class ImageFile:
     scale: float = 1.0
     unit: str = "1"
 
-    def write(self, path: Path) -> None:
-        """Write it to a path."""
+    @property
+    def suffix(self) -> str:
+        """What its name ends with."""
+        return f"{self.kind}.{self.format.name}"
+
+    def write(self, path: Path) -> dict[str, object]:
+        """Write it to a path and tell what the index should know of it."""
+        about: dict[str, object] = {"kind": self.kind, "format": self.format, "unit": self.unit}
         if self.format == ImageFormat.npy:
-            with path.open("wb") as stream:
-                np.save(stream, self.array, allow_pickle=False)
+            write_npy(path, self.array)
         elif self.format == ImageFormat.png:
             path.write_bytes(png_bytes(self.array, self.scale, self.unit))
+            about["scale"] = self.scale
         else:
             path.write_bytes(tiff_bytes(self.array))
-
-    def known(self) -> dict[str, object]:
-        """What the index says of it."""
-        about: dict[str, object] = {"kind": self.kind, "format": self.format, "unit": self.unit}
-        if self.format == ImageFormat.png:
-            about["scale"] = self.scale
         return about | {"height": self.array.shape[0], "width": self.array.shape[1]}
 
 
-@dataclass(frozen=True)
-class FrameFiles:
-    """The files of one frame, the main one first, and what the index says of all of them."""
-
-    frame: int
-    files: tuple[ImageFile, ...]
-    known: Mapping[str, object]
-
-
-class ImageWriter:
-    """The files of the frames of one sensor."""
-
-    def __init__(
-        self, sensor: str, parameters: ImageFileParameters, effective: Mapping[str, object]
-    ) -> None:
-        """Find the directory writable; ``effective`` parameters go to the index."""
-        self.sensor = sensor
-        self.directory = output_directory(parameters.output_directory, sensor)
-        self._stem = safe_file_name(sensor)
-        self._index = Index(self.directory, sensor, effective)
-        self._queue: queue.Queue[FrameFiles | None] = queue.Queue(QUEUED_FRAMES)
-        self._error: Exception | None = None
-        self._over = self._closed = False
-        self._process = os.getpid()
-        # A daemon does not keep the process alive; at its orderly end all is written.
-        self._thread = threading.Thread(target=self._work, name="images", daemon=True)
-        self._thread.start()
-        atexit.register(self.close)
-
-    def path_of(self, frame: int, file: ImageFile) -> Path:
-        """Where a file of a frame is, once it has been written."""
-        return self.directory / f"{self._stem}-{frame:06d}.{file.kind}.{file.format.name}"
-
-    def put(self, frame: FrameFiles) -> None:
-        """Write a frame soon; its arrays must not be changed any more."""
-        self._report()
-        if not (self._over or self._closed):
-            self._queue.put(frame)
-
-    def flush(self) -> None:
-        """Wait until all is written."""
-        if self._process == os.getpid():  # after a fork the worker belongs to the parent
-            self._queue.join()
-            self._report()
-
-    def close(self) -> None:
-        """Write what is left and end the thread; closing again does nothing."""
-        if self._closed or self._process != os.getpid():
-            return
-        self._closed = True
-        atexit.unregister(self.close)
-        self._queue.put(None)
-        self._thread.join()
-        self._report()
-
-    def _report(self) -> None:
-        error, self._error = self._error, None
-        if error is not None:
-            self._over = True
-            reason = getattr(error, "strerror", None) or error
-            raise OutputError(
-                f"writing images of {self.sensor} to {self.directory} failed: {reason}"
-            ) from error
-
-    def _work(self) -> None:
-        while (frame := self._queue.get()) is not None:
-            if self._error is None and not self._over:
-                try:
-                    self._write(frame)
-                except Exception as error:  # all of it belongs to the owner, who asks for it
-                    self._error = error
-            self._queue.task_done()
-        self._queue.task_done()
-
-    def _write(self, frame: FrameFiles) -> None:
-        for file in frame.files:
-            path = self.path_of(frame.frame, file)
-            with output_errors(f"cannot write {path}"), published(path) as aside:
-                file.write(aside)
-            self._index.add(path.name, {**frame.known, **file.known()})
+#: Images need no more than any frames.
+ImageWriter = FrameWriter

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.frames import XYZ, MountParameters, multiply_quaternions
+from sensor_models.frames import XYZ, MountParameters
+from sensor_models.kernels.depth_placement import draw_poses, turn_of_angles
 from sensor_models.quantities import ParameterError, boolean, check, real
-from sensor_models.random import stream_key, uniform
+from sensor_models.random import stream_key
 
 ANGLES = ("roll", "pitch", "yaw")
 FIVE_DEGREES = math.radians(5.0)
@@ -90,23 +91,30 @@ def draw_placement(
     parameters: PlacementParameters, key: NDArray[np.uint64], index: int, camera: int = 0
 ) -> MountParameters:
     """The pose on the body of one reset or frame, for one camera of a batch."""
-    low = (*parameters.min_translation, *parameters.min_rotation)
-    high = (*parameters.max_translation, *parameters.max_rotation)
-    drawn = [
-        a + (b - a) * uniform(key, index, 6 * camera + lane)
-        for lane, (a, b) in enumerate(zip(low, high, strict=True))
-    ]
-    x, y, z = drawn[:3]
-    return MountParameters((x, y, z), quaternion_of(*drawn[3:]))
+    ((x, y, z, *turn),) = draw_placements(parameters, key, index, 1, camera).tolist()
+    return MountParameters((x, y, z), tuple(turn))
+
+
+def draw_placements(
+    parameters: PlacementParameters,
+    key: NDArray[np.uint64],
+    index: int,
+    count: int,
+    first: int = 0,
+) -> NDArray[np.float64]:
+    """Poses on their bodies of some cameras of a batch, (count, 7): position, quaternion."""
+    limits = np.array(
+        [
+            [*parameters.min_translation, *parameters.min_rotation],
+            [*parameters.max_translation, *parameters.max_rotation],
+        ]
+    )
+    poses = np.empty((count, 7))
+    draw_poses(key, index, first, limits, poses)
+    return poses
 
 
 def quaternion_of(roll: float, pitch: float, yaw: float) -> tuple[float, float, float, float]:
     """The rotation about the turned axes x, y, z, in that order."""
-    turns = []
-    for axis, angle in enumerate((roll, pitch, yaw)):
-        turn = np.zeros(4)
-        turn[0], turn[1 + axis] = math.cos(angle / 2.0), math.sin(angle / 2.0)
-        turns.append(turn)
-    both = multiply_quaternions(multiply_quaternions(turns[0], turns[1]), turns[2])
-    w, x, y, z = both.tolist()
+    w, x, y, z = turn_of_angles(float(roll), float(pitch), float(yaw))
     return w, x, y, z

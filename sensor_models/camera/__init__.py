@@ -7,6 +7,7 @@ from sensor_models.camera.parameters import (
     NormalizeMode,
     Projection,
 )
+from sensor_models.camera.shutter import RollingShutter, ShutterParameters
 from sensor_models.placement import FramePlacementParameters
 
 __all__ = [
@@ -17,4 +18,6 @@ __all__ = [
     "ImageNoiseParameters",
     "NormalizeMode",
     "Projection",
+    "RollingShutter",
+    "ShutterParameters",
 ]

@@ -5,8 +5,9 @@ that shape before its rows and columns. All cameras of a ``DepthCamera`` have th
 noise terms, but draws of their own: camera n of the batch counts on through the pixels. The first
 one has the draws that it has alone.
 
-Rolling shutter: each row may have a pose of its own, see ``rolling_poses``. Bodies of the scene
-stand still while a frame is taken.
+Rolling shutter: each row may have a pose of its own (``shutter`` makes them), and what a row holds
+in the sensor frame is in that of its own instant. Bodies of the scene stand still while a frame is
+taken.
 
 What a frame holds (module ``kernels.depth`` has the equations):
 
@@ -43,8 +44,7 @@ from sensor_models.frames import (
 )
 from sensor_models.kernels import depth as kernel
 from sensor_models.kernels import depth_layout as layout
-from sensor_models.kernels.motion import interpolate_body
-from sensor_models.placement import FramePlacementParameters, draw_placement
+from sensor_models.placement import FramePlacementParameters, draw_placement, draw_placements
 from sensor_models.quantities import NO_LIMIT, ParameterError
 from sensor_models.random import stream_key
 from sensor_models.scene.tracing import RayScene
@@ -131,8 +131,17 @@ class DepthCamera:
         """Where a camera sits on its body when it takes a frame."""
         if not self.placement.on:
             return self.mount
-        index = frame if self.placement.every_frame else self.resets
-        return draw_placement(self.placement, self._placing, index, camera)
+        return draw_placement(self.placement, self._placing, self._draw_of(frame), camera)
+
+    def _mounts(self, cameras: int, frame: int) -> Floats:
+        """Where the cameras of a batch sit on their bodies, (cameras, 7), or (1, 7) for all."""
+        if not self.placement.on:
+            return np.array([[*self.mount.position, *self.mount.orientation]])
+        return draw_placements(self.placement, self._placing, self._draw_of(frame), cameras)
+
+    def _draw_of(self, frame: int) -> int:
+        """The number of the draw of a random placement."""
+        return frame if self.placement.every_frame else self.resets
 
     def sensor_pose(
         self, body: ArrayLike, frame: int = 0
@@ -233,10 +242,9 @@ class DepthCamera:
 
     def _placed(self, poses: Floats, frame: int) -> Floats:
         """Poses of the sensors as the kernel takes them, (cameras, rows or 1, 12)."""
-        drawn = len(poses) if self.placement.on else 1
-        mounts = [self.mount_at(frame, camera) for camera in range(drawn)]
-        position = np.array([mount.position for mount in mounts])[:, None, :, None]
-        turn = matrices_of(np.array([mount.orientation for mount in mounts]))[:, None]
+        mounts = self._mounts(len(poses), frame)
+        position = mounts[:, None, :3, None]
+        turn = matrices_of(mounts[:, None, 3:])
         of_bodies = matrices_of(poses[..., 3:])
         placed = np.empty((*poses.shape[:2], 12))
         placed[..., :9] = (of_bodies @ turn).reshape(*poses.shape[:2], 9)
@@ -290,13 +298,3 @@ def matrices_of(quaternions: Floats) -> Floats:
     ]
     matrices: Floats = np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
     return matrices
-
-
-def rolling_poses(before: Floats, after: Floats, duration: float, rows: int) -> Floats:
-    """Poses of a body for each row, (rows, 7), between two known states ``duration`` apart.
-
-    The first row is taken at ``before``, the last one at ``after``; states are those of
-    ``kernels.motion``: position, orientation, velocity, angular velocity.
-    """
-    shares = np.linspace(0.0, 1.0, rows) if rows > 1 else np.zeros(1)
-    return np.array([interpolate_body(before, after, duration, share)[:7] for share in shares])

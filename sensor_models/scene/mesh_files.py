@@ -178,7 +178,8 @@ def _geometries(scene: Any, named: bool = True) -> Iterator[Piece]:
         vertices = np.array(geometry.vertices, np.float64) @ transform[:3, :3].T + transform[:3, 3]
         faces = np.array(geometry.faces, np.int64)
         if np.linalg.det(transform[:3, :3]) < 0.0:
-            faces = faces[:, ::-1]  # a mirror image turns inside out
+            # A mirror image turns inside out; the first vertex stays, which may give the label.
+            faces = faces[:, [0, 2, 1]]
         material = str(getattr(getattr(geometry.visual, "material", None), "name", None) or "")
         group = name.removesuffix(f"_{material}")  # of OBJ, where trimesh joins both names
         names = tuple(dict.fromkeys(n for n in (group, name, str(node), material) if n))

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sensor_models.camera import DepthCamera, DepthCameraParameters, ImageNoiseParameters
-from sensor_models.scene.registry import open_scene
+from sensor_models.scene.registry import SceneHandleError, attach, open_scene
 from tests.fmus.host import Instance, open_fmu
 from tests.models.scene_files import write_manifest
 
@@ -215,6 +215,27 @@ def test_a_dead_handle_and_an_unknown_scene_are_errors(
         camera.set({"scene": "nowhere"})
         camera.enter()
         assert "is no built-in scene" in camera.refusal(camera.exit)
+
+
+def test_a_refused_handle_leaves_the_camera_in_the_scene_that_it_has(
+    depth_camera_fmu: Path, scene: str, tmp_path: Path
+) -> None:
+    with open_fmu(depth_camera_fmu) as camera:
+        with open_scene(scene) as world:
+            number = world.number
+            begin(camera, "yard", tmp_path, scene_handle=number)
+            camera.step(0.0, 0.1)
+        camera.set({"scene_handle": 5})  # now the camera alone keeps its scene open
+        assert "is no open scene" in camera.refusal(camera.step, 0.1, 0.1)
+        attach(number).close()
+        camera.set({"scene_handle": number})
+        camera.step(0.1, 0.1)
+        assert camera.get("frame.count") == 2
+        assert camera.get("nearest.entity_id") == 2
+        camera.set({"scene_handle": 0})  # the scene of the parameter; it leaves the other one
+        camera.step(0.2, 0.1)
+        with pytest.raises(SceneHandleError):
+            attach(number)
 
 
 def test_impossible_optics_are_refused_at_initialisation(depth_camera_fmu: Path) -> None:

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import trimesh
 
 from sensor_models.camera import (
     DepthCamera,
@@ -11,7 +12,7 @@ from sensor_models.camera import (
     NormalizeMode,
     Projection,
 )
-from sensor_models.camera.depth import matrices_of, rolling_poses
+from sensor_models.camera.depth import matrices_of
 from sensor_models.camera.rays import project
 from sensor_models.frames import MountParameters
 from sensor_models.scene.manifest import load_scene
@@ -85,6 +86,18 @@ def test_grid_7_a_face_has_the_label_of_its_first_vertex(tmp_path):
     (tmp_path / "face.ply").write_bytes(ply(corners, [(0, 1, 2)], labels=[7, 8, 9]))
     manifest = write_manifest(tmp_path, MANIFEST)
     frame = capture(load_scene(manifest), width=2, height=2)
+    assert (frame.label == 7).all()
+
+
+@pytest.mark.parametrize("mirrored", [1.0, -1.0])
+def test_grid_7_holds_in_a_glb_and_in_its_mirror_image(tmp_path, mirrored):
+    face = trimesh.Trimesh([(4, -50, -50), (4, 50, -50), (4, 0, 50)], [(0, 1, 2)], process=False)
+    face.vertex_attributes["_LABEL"] = np.array([7, 8, 9], np.float32)
+    nodes = trimesh.Scene()
+    nodes.add_geometry(face, transform=np.diag([1.0, mirrored, 1.0, 1.0]))
+    (tmp_path / "face.glb").write_bytes(nodes.export(file_type="glb"))
+    text = MANIFEST.replace("face.ply", "face.glb").replace('"label"', '"_LABEL"')
+    frame = capture(load_scene(write_manifest(tmp_path, text)), width=2, height=2)
     assert (frame.label == 7).all()
 
 
@@ -295,22 +308,6 @@ def _product(a, b):
         w * r - x * s + y * p + z * q,
         w * s + x * r - y * q + z * p,
     )
-
-
-def test_rows_of_a_rolling_shutter_are_taken_one_after_the_other():
-    scene = twin.scene_of(wall(10.0))
-    before, after = np.zeros(13), np.zeros(13)
-    before[3] = after[3] = 1.0
-    after[0] = 3.0  # forward by 3 m during the frame; no velocity is known, so evenly
-    camera = DepthCamera(DepthCameraParameters(width=5, height=7, **OFF))
-    poses = rolling_poses(before, after, 0.03, 7)
-    with RayScene(scene) as rays:
-        frame = camera.capture(rays, poses, rolling=True)
-        still = camera.capture(rays, np.tile(AT_ORIGIN, (7, 1)), rolling=True)
-        plain = camera.capture(rays, AT_ORIGIN)
-    expected = 10.0 - np.linspace(0.0, 3.0, 7)
-    np.testing.assert_allclose(frame.image, np.tile(expected[:, None], 5), rtol=1e-6)
-    assert still.image.tobytes() == plain.image.tobytes()
 
 
 def test_an_instance_gives_its_label_where_faces_have_none():

@@ -14,7 +14,7 @@ from sensor_models.camera import (
 )
 from sensor_models.camera.depth import matrices_of
 from sensor_models.frames import MountParameters
-from sensor_models.placement import draw_placement, quaternion_of
+from sensor_models.placement import draw_placement, draw_placements, quaternion_of
 from sensor_models.quantities import ParameterError
 from sensor_models.random import stream_key
 from sensor_models.scene.tracing import RayScene
@@ -187,17 +187,36 @@ def test_stereo_without_a_baseline_or_a_pinhole_is_refused():
 @pytest.mark.acceptance("PLACE-1")
 def test_place_1_translations_are_uniform_within_their_limits():
     key = stream_key(3, "camera", "placement")
-    placement = FramePlacementParameters(on=True)
-    drawn = np.array([draw_placement(placement, key, k).position for k in range(100_000)])
-    # Of 1e5 draws, with the row's bound of 0.5 % and 4 sigma: the mean's deviation is std / 316.
-    std = np.array([0.014434, 0.025981, 0.008660])
-    np.testing.assert_array_less(
-        np.abs(drawn.mean(axis=0) - (0.095, -0.015, 0.025)), 4.0 * std / math.sqrt(1e5)
-    )
-    # The deviation of a uniform law's deviation is std / sqrt(5 n): 4 of them are 0.57 %.
-    np.testing.assert_allclose(drawn.std(axis=0), std, rtol=4.0 / math.sqrt(5e5))
+    drawn = draw_placements(FramePlacementParameters(on=True), key, 0, 1_000_000)[:, :3]
+    # The row's bounds; the least of them, of the mean of y, is 2.9 of its deviations.
+    np.testing.assert_allclose(drawn.mean(axis=0), (0.095, -0.015, 0.025), rtol=0.005)
+    np.testing.assert_allclose(drawn.std(axis=0), (0.014434, 0.025981, 0.008660), rtol=0.005)
     assert (drawn >= (0.07, -0.06, 0.01)).all()
     assert (drawn <= (0.12, 0.03, 0.04)).all()
+
+
+def test_angles_of_a_placement_are_uniform_within_their_limits():
+    key = stream_key(3, "camera", "placement")
+    only_yaw = FramePlacementParameters(
+        on=True, min_rotation=(0.0, 0.0, -0.3), max_rotation=(0.0, 0.0, 0.1)
+    )
+    drawn = draw_placements(only_yaw, key, 0, 100_000)[:, 3:]
+    assert (drawn[:, 1:3] == 0.0).all()
+    yaw = 2.0 * np.arctan2(drawn[:, 3], drawn[:, 0])
+    std = 0.4 / math.sqrt(12.0)
+    assert yaw.mean() == pytest.approx(-0.1, abs=4.0 * std / math.sqrt(1e5))
+    # The deviation of a uniform law's deviation is std / sqrt(5 n).
+    assert yaw.std() == pytest.approx(std, rel=4.0 / math.sqrt(5e5))
+    assert -0.3 <= yaw.min() < yaw.max() <= 0.1
+
+
+def test_each_camera_of_a_batch_has_the_placement_that_it_has_alone():
+    key, placement = stream_key(3, "camera", "placement"), FramePlacementParameters(on=True)
+    for place, pose in enumerate(draw_placements(placement, key, 4, 5, first=2)):
+        alone = draw_placement(placement, key, 4, 2 + place)
+        assert tuple(pose[:3].tolist()) == alone.position
+        # Brought to unit length again, which is of a rounding.
+        np.testing.assert_allclose(pose[3:], alone.orientation, rtol=0, atol=1e-15)
 
 
 @pytest.mark.acceptance("PLACE-2")

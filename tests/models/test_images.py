@@ -1,15 +1,12 @@
-"""Files of images: what is read back is what was given, and nothing torn is ever seen."""
+"""Files of images: what is read back is what was given."""
 
 import io
 import json
-import threading
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from sensor_models import images
-from sensor_models.files import OutputError
 from sensor_models.images import (
     FrameFiles,
     ImageFile,
@@ -85,45 +82,3 @@ def test_each_file_of_a_frame_has_a_line_in_the_index(tmp_path):
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted(
         [*(line["file"] for line in lines), "index.jsonl"]
     )
-
-
-def test_a_sensor_that_is_faster_than_the_disk_waits(tmp_path, monkeypatch):
-    go_on = threading.Event()
-    write = ImageFile.write
-
-    def slow(self, path):
-        go_on.wait()
-        write(self, path)
-
-    monkeypatch.setattr(ImageFile, "write", slow)
-    output = writer(tmp_path)
-    many = 3 * images.QUEUED_FRAMES
-    sensor = threading.Thread(target=lambda: [output.put(frame_of(k)) for k in range(many)])
-    sensor.start()
-    sensor.join(0.2)
-    assert sensor.is_alive()
-    assert not list(tmp_path.glob("*.npy"))
-    go_on.set()
-    sensor.join()
-    output.close()
-    assert len(lines_of(tmp_path)) == 1 + many
-
-
-def test_an_error_of_the_disk_is_said_once_and_ends_the_writing(tmp_path):
-    folder = tmp_path / "out"
-    output = writer(folder)
-    for file in folder.iterdir():
-        file.unlink()
-    folder.rmdir()
-    output.put(frame_of(0))
-    with pytest.raises(OutputError, match="writing images of camera"):
-        output.flush()
-    output.put(frame_of(1))
-    output.close()
-    assert not folder.exists()
-
-
-def test_a_place_that_is_no_directory_is_refused_at_once(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="cannot be used"):
-        writer(tmp_path / "file")
