@@ -116,6 +116,18 @@ class SampleClock:
         """Take note of a known instant: index and stamp of all samples that fall due with it.
 
         Raises:
+            ParameterError: as ``advance``.
+        """
+        return [(index, self.stamp_of(index)) for index in self.advance(known_time)]
+
+    def stamp_of(self, index: int) -> float:
+        """The instant of a sample; without a rate, of the newest."""
+        return self._start + index / self.rate if self.rate > 0.0 else self._latest
+
+    def advance(self, known_time: float) -> range:
+        """Take note of a known instant: the indices of all samples that fall due with it.
+
+        Raises:
             ParameterError: if time went backwards, is not finite, or the first instant is not
                 the start. The clock then stays as it was.
         """
@@ -123,7 +135,7 @@ class SampleClock:
         if not latest < known_time < math.inf:
             self._refuse_unless_repeated(known_time)
             self._latest = known_time
-            return []
+            return range(0)
         if self._known_states == 0 and not same_instant(known_time, self._start):
             raise ParameterError(
                 f"the first known state belongs to {known_time} s, "
@@ -152,18 +164,20 @@ class SampleClock:
         added_up = self._known_states * sys.float_info.epsilon * reach
         return max(ROUNDING * reach, min(QUANTISED * step + added_up, LARGEST * step))
 
-    def _take_until(self, known_time: float) -> list[tuple[int, float]]:
-        index = self._next_index
+    def _take_until(self, known_time: float) -> range:
+        first = self._next_index
         if self.rate == 0.0:
-            self._next_index = index + 1
-            return [(index, known_time)]
-        samples = []
+            self._next_index = first + 1
+            return range(first, first + 1)
         limit = known_time + self._tolerance
-        while (stamp := self._start + index / self.rate) <= limit:
-            samples.append((index, stamp))
-            index += 1
-        self._next_index = index
-        return samples
+        after = max(first, int((limit - self._start) * self.rate))
+        # The estimate may be one off; what counts is how a stamp compares with the limit.
+        while after > first and self.stamp_of(after - 1) > limit:
+            after -= 1
+        while self.stamp_of(after) <= limit:
+            after += 1
+        self._next_index = after
+        return range(first, after)
 
     @property
     def state(self) -> Vector:

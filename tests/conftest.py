@@ -16,7 +16,7 @@ settings.load_profile("repeatable")
 NULL_FMU = Path(__file__).parent / "fmus" / "null_fmu.py"
 
 MODULES = build_fmus.fmu_modules()
-#: The FMUs with samples, which are all but ``Environment``.
+#: The FMUs with samples, which are all but ``Environment`` and ``VehicleDynamics``.
 SENSORS = [
     *(
         name

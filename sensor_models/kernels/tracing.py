@@ -168,13 +168,6 @@ def trace_everything(view: SceneView, packet: Packet, coherent: bool) -> None:
     _trace_into(view, packet, VOLUMES)
 
 
-@njit(**ACCESS)
-def trace_boundaries(view: SceneView, packet: Packet, coherent: bool) -> None:
-    """Find the nearest boundary of a volume along each ray of a packet."""
-    _begin(view, packet, coherent, KEEP_NEAREST)
-    _trace_first(view, packet, VOLUMES)
-
-
 @njit(cache=True)
 def new_notes(most: int) -> NDArray[np.int32]:
     """Room for the nearest ``most`` hits of each ray of a packet."""
@@ -190,6 +183,16 @@ def trace_all_surfaces(
     _lend(packet, notes, len(notes) // (WIDTH * NOTE_WORDS))
     _trace_first(view, packet, STATIC)
     _trace_into(view, packet, MOVING)
+
+
+@njit(**ACCESS)
+def trace_all_boundaries(
+    view: SceneView, packet: Packet, coherent: bool, notes: NDArray[np.int32]
+) -> None:
+    """Find all boundaries of volumes along each ray; read as for ``trace_all_surfaces``."""
+    _begin(view, packet, coherent, KEEP_ALL)
+    _lend(packet, notes, len(notes) // (WIDTH * NOTE_WORDS))
+    _trace_first(view, packet, VOLUMES)
 
 
 @njit(**ACCESS)

@@ -63,8 +63,8 @@ class RayScene:
         self.threads = threads or processors()
         self._acceleration = Acceleration(scene, self.threads)
         self._workers = Workers(self.threads)
-        self._moved = np.zeros(len(scene.bodies) + 1, np.bool_)
-        self._poses = self._acceleration.poses.copy()
+        self._poses = self._acceleration.poses[:-1].copy()  # of the bodies, as they were given
+        self._committed = self._poses.copy()
         self._posing = threading.Lock()
         self._lock = ReadersLock()
         self._closed = False
@@ -126,15 +126,18 @@ class RayScene:
         self.run(trace_all, rays, max_hits, smooth_normals, counts.reshape(-1), flat(hits))
         return AllHits(counts, hits)
 
-    def volumes_at(self, points: ArrayLike) -> NDArray[np.int32]:
+    def volumes_at(
+        self, points: ArrayLike, *, bodies: NDArray[np.float64] | None = None
+    ) -> NDArray[np.int32]:
         """The volumes (indices into ``Scene.volumes``) that hold each of (n, 3) points.
 
-        Outermost first; rows end with -1. A point that is not finite is in none.
+        Outermost first; rows end with -1. A point that is not finite is in none. ``bodies`` as
+        for ``run``.
         """
         places = np.ascontiguousarray(points, np.float64).reshape(-1, 3)
         inside = np.full((len(places), len(self.scene.volumes)), -1, np.int32)
         if inside.size:
-            self.run(find_volumes, places, inside)
+            self.run(find_volumes, places, inside, bodies=bodies)
         return inside
 
     def medium_at(self, points: ArrayLike) -> NDArray[np.int32]:
@@ -151,13 +154,46 @@ class RayScene:
         found = media[padded[np.arange(len(places)), held]]
         return np.where(np.isfinite(places).all(axis=1), found, -1).astype(np.int32)
 
-    def run(self, kernel: Callable[..., Any], *arguments: Any) -> None:
+    def run(
+        self,
+        kernel: Callable[..., Any],
+        *arguments: Any,
+        bodies: NDArray[np.float64] | None = None,
+        threads: int = 0,
+    ) -> None:
         """Call ``kernel(view, claims, *arguments)`` on all threads and wait for them.
 
         The kernel must release the global lock; it divides its work by ``claim(claims)``.
+
+        Args:
+            kernel: what to call.
+            arguments: what to hand on.
+            bodies: where the bodies are for this call alone, (n, 7), quaternions of unit length;
+                others wait meanwhile. None for where they were committed.
+            threads: how many threads there is work for, 0 for all.
         """
         with self._lock.reading():
-            self._workers.run(kernel, self.view, np.zeros(1, np.int64), *arguments)
+            wanted = self._committed if bodies is None else bodies
+            if np.array_equal(wanted, self._acceleration.poses[:-1]):
+                self._call(kernel, arguments, threads)
+                return
+        with self._lock.writing():
+            self._check_open()
+            # Bodies stay there until somebody wants them elsewhere: slices of a scan go on.
+            self._place(self._committed if bodies is None else bodies)
+            self._call(kernel, arguments, threads)
+
+    def _call(self, kernel: Callable[..., Any], arguments: tuple[Any, ...], threads: int) -> None:
+        claims = np.zeros(1, np.int64)
+        self._workers.run(kernel, self.view, claims, *arguments, most=threads)
+
+    def _place(self, bodies: NDArray[np.float64]) -> None:
+        """Bring the bodies to some poses; only for who holds the lock for writing."""
+        poses = self._acceleration.poses
+        moved = np.zeros(len(poses), np.bool_)
+        moved[:-1] = (poses[:-1] != bodies).any(axis=1)
+        poses[:-1] = bodies
+        self._acceleration.move(moved)
 
     @property
     def view(self) -> SceneView:
@@ -198,17 +234,14 @@ class RayScene:
         poses[:, 3:] /= lengths[:, None]
         with self._posing:
             self._poses[bodies] = poses
-            self._moved[bodies] = True
 
     def commit(self) -> None:
         """Bring the bodies that got a new pose to their places; waits for rays under way."""
         with self._lock.writing():
             self._check_open()
             with self._posing:
-                self._acceleration.poses[:] = self._poses
-                moved = self._moved.copy()
-                self._moved[:] = False
-            self._acceleration.move(moved)
+                self._committed = self._poses.copy()
+            self._place(self._committed)
 
     def close(self) -> None:
         """Free what the scene takes in memory; waits for rays under way."""

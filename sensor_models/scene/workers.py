@@ -30,9 +30,13 @@ class Workers:
         self._process = 0
         self._making = threading.Lock()
 
-    def run(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Call a function once in each thread, the calling one too, and wait for all."""
-        helpers = [self._helpers().submit(function, *arguments) for _ in range(self.threads - 1)]
+    def run(self, function: Callable[..., Any], *arguments: Any, most: int = 0) -> None:
+        """Call a function once in each thread, the calling one too, and wait for all.
+
+        ``most`` is how many threads there is work for, 0 for all.
+        """
+        others = (min(most, self.threads) if most else self.threads) - 1
+        helpers = [self._helpers().submit(function, *arguments) for _ in range(others)]
         try:
             function(*arguments)
         finally:

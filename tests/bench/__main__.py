@@ -35,12 +35,20 @@ def depth_bars(master: Path, files: FmuFiles) -> list[Bar]:
     return depth.bars(master, files)
 
 
+def lidar_bars(master: Path, files: FmuFiles) -> list[Bar]:
+    """The bars of the lidar."""
+    from tests.bench import lidar
+
+    return lidar.bars(master, files)
+
+
 SUBJECTS: dict[str, Subject] = {
     "calls-c": lambda master, fmu: calls.call_in_c(master, fmu("Null"), fmu("Reference")),
     "calls-fmpy": lambda _, fmu: calls.call_in_fmpy(fmu("Null"), fmu("Reference")),
     "load": lambda master, fmu: calls.load(master, fmu("Encoder")),
     "imu": lambda master, fmu: inertial.bars(master, fmu("Imu")),
     "depth": lambda master, fmu: depth_bars(master, fmu("DepthCamera")),
+    "lidar": lambda master, fmu: lidar_bars(master, fmu("Lidar")),
     "tracing": lambda _master, _fmu: tracing_bars(),
 }
 

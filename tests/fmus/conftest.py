@@ -25,6 +25,11 @@ def imu_fmu(fmu_directory: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def lidar_fmu(fmu_directory: Path) -> Path:
+    return fmu_directory / "Lidar.fmu"
+
+
+@pytest.fixture(scope="session")
 def null_fmu(fmu_directory: Path) -> Path:
     return fmu_directory / "Null.fmu"
 

@@ -137,6 +137,7 @@ def test_the_file_holds_what_it_needs_and_nothing_else(fmu: Path) -> None:
         "documentation/licenses",
         "resources",
         "resources/fmus",
+        "resources/fmus/vehicle",
         "resources/pythonfmu",
         library,
         *(scenes if loads_a_scene else ()),

@@ -15,7 +15,7 @@ from fmpy.validation import validate_fmu
 
 import build_fmus
 from tests.conftest import SENSORS
-from tests.fmus import camera_tables, inertial_tables
+from tests.fmus import camera_tables, inertial_tables, lidar_tables, vehicle_tables
 from tests.fmus.host import Instance, open_fmu
 from tests.fmus.inertial_tables import BODY_INPUTS, FAULT
 
@@ -83,6 +83,8 @@ FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
     },
     **inertial_tables.FIXED,
     **camera_tables.FIXED,
+    **lidar_tables.FIXED,
+    **vehicle_tables.FIXED,
 }
 
 #: Items of the choices that masters rely on, in the order of their numbers.
@@ -94,6 +96,8 @@ ITEMS = {
     "output_format": ["parquet", "csv"],
     **inertial_tables.ITEMS,
 }
+#: The same of FMUs whose choices go by the same names and have other items.
+OWN_ITEMS = {**camera_tables.ITEMS, **lidar_tables.ITEMS}
 
 #: Display units: degrees wherever people think of an angle.
 IN_DEGREES = {"rad": "deg", "rad/s": "deg/s", "rad/s2": "deg/s2"}
@@ -125,6 +129,8 @@ RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
     "Environment": {},
     **inertial_tables.RANGES,
     **camera_tables.RANGES,
+    **lidar_tables.RANGES,
+    **vehicle_tables.RANGES,
 }
 
 
@@ -189,8 +195,14 @@ def test_every_real_has_a_defined_unit_in_si_and_angles_show_degrees(
         ("m/s", {"m": 1, "s": -1}),
         ("m/s2", {"m": 1, "s": -2}),
         ("rad/s2", {"rad": 1, "s": -2}),
+        ("N/m", {"kg": 1, "s": -2}),
+        ("N.s/m", {"kg": 1, "s": -1}),
+        ("N.m", {"kg": 1, "m": 2, "s": -2}),
+        ("kg", {"kg": 1}),
         ("K", {"K": 1}),
         ("1/K", {"K": -1}),
+        ("1/m", {"m": -1}),
+        ("1/sr", {"rad": -2}),
         ("T", {"kg": 1, "s": -2, "A": -1}),
         ("T/K", {"kg": 1, "s": -2, "A": -1, "K": -1}),
         ("m/s2/K", {"m": 1, "s": -2, "K": -1}),
@@ -213,13 +225,13 @@ def test_units_are_made_of_their_base_units(
 
 def test_choices_are_enumerations_counted_from_0(description: ModelDescription) -> None:
     choices = [v for v in description.modelVariables if v.type == "Enumeration"]
-    assert choices or description.modelName == "Environment"
+    assert choices or description.modelName in ("Environment", "VehicleDynamics")
     for variable in choices:
         items = variable.declaredType.items
         assert [int(item.value) for item in items] == list(range(len(items)))
         names = [item.name for item in items]
         name = re.sub(r"^(accelerometer|gyroscope|magnetometer)\.", "", variable.name)
-        items_here = {**ITEMS, **camera_tables.ITEMS.get(description.modelName, {})}
+        items_here = {**ITEMS, **OWN_ITEMS.get(description.modelName, {})}
         assert names == items_here.get(name, names), variable.name
         assert all(re.fullmatch("[a-z][a-z0-9_]*", name) for name in names)
 

@@ -46,6 +46,7 @@ BEAM_SIZE = 6
 
 #: 1 - e^-2.
 INSIDE = -math.expm1(-2.0)
+SCALE = 1.0 / INSIDE
 
 FAR_EDGE = 4.5
 REACH = 12.0
@@ -105,6 +106,8 @@ def closed_share(detector: float, offset: float, spot: float) -> float:
     if spot <= 0.0:
         return 1.0 if offset == 0.0 else 0.0
     received = -math.expm1(-2.0 * (detector / spot) ** 2)
+    if offset == 0.0:
+        return received  # as nearly always, and an exponential is what this function takes
     return received * math.exp(-2.0 * (offset / spot) ** 2)
 
 
@@ -121,7 +124,7 @@ def beam_factor(beam: Beam, path: float) -> float:
         share = closed_share(detector, offset, spot)
     if spot <= 0.0:
         return float(share)  # a point is received or not, whatever the scale
-    factor = share / INSIDE
+    factor = share * SCALE
     return float(min(factor, 1.0) if beam[CLAMP] != 0.0 else factor)
 
 

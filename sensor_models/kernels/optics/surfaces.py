@@ -85,6 +85,9 @@ RETRO_WIDTH_SQUARED = math.radians(0.48) ** 2
 #: What facing sheeting of unit strength sends back in all, in sr: the integral of its lobe.
 RETRO_SOLID_ANGLE = math.pi * RETRO_WIDTH_SQUARED
 
+#: Of D and V, where light and viewer are one.
+QUARTER_OF_PI_INVERSE = 0.25 / math.pi
+
 #: Keeps 0/0 away where light and viewer are opposite, both in the plane of the surface.
 TINY = 1e-300
 
@@ -199,15 +202,20 @@ def retro(
     """
     if not cosine > 0.0:
         return 0.0
-    f: float = base_layer(surface, cosine, cosine, sine_squared)
-    if surface[KIND] != LAMBERT:
+    c = max(cosine, LEAST_COSINE)
+    if surface[KIND] == LAMBERT:
+        f = float(surface[BASE] + surface[BASE_SLOPE] * sine_squared / c)
+    else:
         slope_squared = max(surface[SLOPE_SQUARED], least_slope_squared)
         ior, extinction = surface[IOR], surface[EXTINCTION]
         at_facet = reflectance_at_normal(outside, ior, extinction)
-        d = facets(slope_squared, sine_squared)
-        f = at_facet * d * visibility(slope_squared, cosine, cosine) + f * into_base(
-            surface, outside, at_facet, cosine, cosine
-        )
+        # D V, and s/t of the base, over one denominator: a division takes as long as all else.
+        bracket = slope_squared * (1.0 - sine_squared) + sine_squared
+        shadowed = math.sqrt(slope_squared + (1.0 - slope_squared) * c * c) * bracket * bracket
+        inverse = 1.0 / (shadowed * c)
+        top = QUARTER_OF_PI_INVERSE * at_facet * slope_squared * inverse
+        base = surface[BASE] + surface[BASE_SLOPE] * sine_squared * shadowed * inverse
+        f = top + base * into_base(surface, outside, at_facet, cosine, cosine)
     return float(f + surface[RETRO] * cosine * cosine)
 
 

@@ -1,0 +1,24 @@
+"""Point clouds without gaps: the valid points of all rays, one behind the other.
+
+A point is a row of words of 4 bytes. The rays have room for the same number of returns, of which
+the first ``counts[ray]`` are valid. Of each point the first words are taken, as many as the
+target has.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+
+@njit(nogil=True, cache=True)
+def compact_words(
+    words: NDArray[np.uint32], counts: NDArray[np.uint8], compacted: NDArray[np.uint32]
+) -> None:
+    """Copy the valid points of ``words`` (rays, returns, words) in the order of the rays."""
+    wanted = compacted.shape[1]
+    place = 0
+    for ray in range(counts.shape[0]):
+        for number in range(counts[ray]):
+            for word in range(wanted):
+                compacted[place, word] = words[ray, number, word]
+            place += 1

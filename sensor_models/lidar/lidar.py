@@ -1,0 +1,336 @@
+"""Lidar: rays of a scan pattern through a scene, and the points that they make.
+
+A ``Lidar`` knows its pattern, its optics, its errors and where it sits on its body. ``capture``
+takes a whole frame from one pose. ``scan`` makes some columns of a frame from poses at knots, for
+sensors that move while they scan; ``lidar.sweep`` decides which are due (``kernels.lidar`` has
+the equations of a ray, ``kernels.ray_tree`` those of its tree).
+
+A frame is a ``CloudBuffer``: room for the returns of all rays, with a count for each ray. Its
+``points()`` are those that there are, ray by ray.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sensor_models.clouds import POINT_WITH_NORMAL, compact
+from sensor_models.frames import MountParameters, multiply_quaternions, rotate_vector
+from sensor_models.kernels import lidar as kernel
+from sensor_models.kernels import lidar_layout as layout
+from sensor_models.kernels.optics import media as medium_kernel
+from sensor_models.kernels.optics import surfaces as surface_kernel
+from sensor_models.kernels.poses import place_sensor
+from sensor_models.lidar.parameters import (
+    OF_SCENE,
+    AmbientParameters,
+    IntensityKind,
+    LidarNoiseParameters,
+    LidarParameters,
+    OutputFrame,
+    PathConvention,
+    ScanMode,
+)
+from sensor_models.lidar.patterns import PatternParameters, ScanPattern, make_pattern
+from sensor_models.optics.beam import BeamParameters, pack_beam
+from sensor_models.optics.media import absorption_by_extinction, pack_media
+from sensor_models.optics.surfaces import pack_materials
+from sensor_models.random import stream_key
+from sensor_models.scene.model import Scene, SurfaceKind
+from sensor_models.scene.tracing import RayScene
+
+Floats = NDArray[np.float64]
+
+#: Names of the random streams, in the order of the kernel's keys.
+TERMS = ("noise.distance", "noise.azimuth", "noise.elevation", "ambient.return", "detection")
+
+#: Knots of a rolling frame; more, where the pattern has more columns, up to the second number.
+FEWEST_KNOTS, MOST_KNOTS = 256, 2048
+
+
+class CloudBuffer:
+    """Room for the points of one frame."""
+
+    def __init__(self, rays: int, returns: int) -> None:
+        self.returns = np.zeros((rays, returns), POINT_WITH_NORMAL)
+        self.counts = np.zeros(rays, np.uint8)
+        self.nearest: tuple[float, int] = (np.inf, -1)
+        self.number = 0  # of points
+
+    def clear(self) -> None:
+        """Forget all points."""
+        self.counts[:] = 0
+        self.nearest, self.number = (np.inf, -1), 0
+
+    def points(self, *, normals: bool = False) -> NDArray[np.void]:
+        """The points that there are, in the order of the rays."""
+        return compact(self.returns, self.counts, normals=normals)
+
+    def saved(self, rays: int) -> dict[str, NDArray[Any]]:
+        """The points of the first rays, as arrays."""
+        return {
+            "counts": self.counts[:rays].copy(),
+            "points": np.frombuffer(self.points(normals=True).tobytes(), np.uint8).copy(),
+            "nearest": np.array(self.nearest, float),
+        }
+
+    def load(self, saved: Mapping[str, NDArray[Any]], rays: int) -> None:
+        """Take over ``saved`` points; ValueError if they are not of so many rays."""
+        counts, data = saved["counts"], saved["points"]
+        fits = counts.shape == (rays,) and counts.dtype == np.uint8
+        fits = fits and counts.max(initial=0) <= self.returns.shape[1]
+        number = int(counts.sum(dtype=np.int64)) if fits else 0
+        if not fits or len(data) != number * POINT_WITH_NORMAL.itemsize:
+            raise ValueError("the saved points of the lidar are damaged")
+        self.clear()
+        self.counts[:rays] = counts
+        ray = np.repeat(np.arange(rays), counts)
+        first = np.repeat(np.cumsum(counts, dtype=np.int64) - counts, counts)
+        self.returns[ray, np.arange(number) - first] = data.view(POINT_WITH_NORMAL)
+        least, place = saved["nearest"].tolist()
+        self.nearest, self.number = (least, int(place)), number
+
+
+class Lidar:
+    """One kind of lidar with its pattern, its mount and its random streams."""
+
+    def __init__(
+        self,
+        parameters: LidarParameters | None = None,
+        pattern: PatternParameters | ScanPattern | None = None,
+        beam: BeamParameters | None = None,
+        noise: LidarNoiseParameters | None = None,
+        ambient: AmbientParameters | None = None,
+        mount: MountParameters | None = None,
+        *,
+        seed: int = 0,
+        identity: str = "Lidar",
+        rate: float = 0.0,
+    ) -> None:
+        """``rate`` is that of frames in Hz; 0: one for each step of a master."""
+        self.parameters = parameters or LidarParameters()
+        self.beam = beam or BeamParameters()
+        self.noise = noise or LidarNoiseParameters()
+        self.ambient = ambient or AmbientParameters()
+        self.mount = mount or MountParameters()
+        duration = 1.0 / rate if rate > 0.0 else 0.0
+        self.pattern = (
+            pattern
+            if isinstance(pattern, ScanPattern)
+            else make_pattern(pattern or PatternParameters(), duration)
+        )
+        self._keys = np.array([stream_key(seed, identity, term) for term in TERMS])
+        self._spread = beam_spread(self.parameters.subrays, self.beam.divergence_half_angle)
+        self._world: tuple[Scene, layout.World] | None = None
+        self._angles: tuple[int, Floats, NDArray[np.float32], NDArray[np.float32]] | None = None
+
+    @property
+    def rays(self) -> int:
+        """Rays of a frame."""
+        return self.pattern.rows * self.pattern.columns
+
+    @property
+    def rolls(self) -> bool:
+        """Whether each ray of a frame is sent at its own time."""
+        return self.parameters.scan_mode == ScanMode.rolling
+
+    @property
+    def spans(self) -> int:
+        """Stretches between the knots of a rolling frame."""
+        return min(max(self.pattern.columns, FEWEST_KNOTS), MOST_KNOTS)
+
+    def new_cloud(self) -> CloudBuffer:
+        """Room for a frame."""
+        return CloudBuffer(self.rays, self.parameters.returns)
+
+    def capture(
+        self,
+        scene: RayScene,
+        body: ArrayLike,
+        frame: int = 0,
+        time: float = 0.0,
+        *,
+        duration: float = 0.0,
+        out: CloudBuffer | None = None,
+    ) -> CloudBuffer:
+        """Take a frame from one pose of the body: position, quaternion w, x, y, z.
+
+        ``duration`` spreads the time stamps of the points, not the poses.
+        """
+        cloud = self.new_cloud() if out is None else out
+        cloud.clear()
+        poses = self.sensor_poses(np.asarray(body, float).reshape(1, -1))
+        self.scan(scene, poses, frame, (time, duration), (0, self.pattern.columns), cloud)
+        return cloud
+
+    def sensor_pose(self, body: ArrayLike) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Position and quaternion of the sensor in the world, of the pose of its body."""
+        pose = np.asarray(body, float)
+        turn = pose[3:7] / np.linalg.norm(pose[3:7])
+        place = pose[:3] + rotate_vector(turn, np.array(self.mount.position))
+        both = multiply_quaternions(turn, np.array(self.mount.orientation))
+        return tuple(place.tolist()), tuple(both.tolist())
+
+    def sensor_poses(self, bodies: Floats) -> Floats:
+        """Poses of the sensor as the kernel takes them, (n, 12), of poses of its body."""
+        poses = np.empty((len(bodies), 12))
+        mount = np.array([*self.mount.position, *self.mount.orientation])
+        place_sensor(bodies, mount, poses)
+        return poses
+
+    def scan(
+        self,
+        scene: RayScene,
+        poses: Floats,
+        frame: int,
+        times: tuple[float, float],
+        columns: tuple[int, int],
+        cloud: CloudBuffer,
+        bodies: Floats | None = None,
+    ) -> None:
+        """Make some columns of a frame.
+
+        Args:
+            scene: what to see.
+            poses: of the sensor, (knots, 12), evenly over the frame; one for a sensor at rest.
+            frame: number of the frame, which the draws of noise go by.
+            times: start and duration of the frame in s.
+            columns: the first, and the one after the last.
+            cloud: where the points go.
+            bodies: poses of the movable bodies, (n, 7); None for where they are.
+        """
+        task = self._task(frame, times, columns)
+        packets = layout.packets_of(task)
+        nearest = np.full((-(-packets // layout.CHUNK), 2), np.inf)
+        arrays = layout.Cloud(cloud.returns, cloud.counts, nearest)
+        rays = self._rays(scene, poses, frame, bodies)
+        scene.run(
+            kernel.scan,
+            task,
+            rays,
+            self._world_of(scene.scene),
+            self._keys,
+            arrays,
+            bodies=bodies,
+            threads=len(nearest),
+        )
+        rows = self.pattern.rows
+        cloud.number += int(cloud.counts[columns[0] * rows : columns[1] * rows].sum())
+        for distance, place in nearest[np.isfinite(nearest[:, 0])].tolist():
+            cloud.nearest = min(cloud.nearest, (distance, int(place)))
+
+    def _rays(
+        self, scene: RayScene, poses: Floats, frame: int, bodies: Floats | None
+    ) -> layout.Rays:
+        directions, azimuth, elevation = self._angles_of(frame)
+        inside = np.empty((len(poses), 0), np.int32)
+        if scene.scene.volumes:
+            inside = scene.volumes_at(poses[:, 9:], bodies=bodies)
+        pattern = self.pattern
+        return layout.Rays(
+            directions,
+            azimuth,
+            elevation,
+            pattern.offset,
+            pattern.ring,
+            self._spread,
+            poses,
+            inside,
+        )
+
+    def _angles_of(self, frame: int) -> tuple[Floats, NDArray[np.float32], NDArray[np.float32]]:
+        number = 0 if self.pattern.repeats else frame
+        if self._angles is None or self._angles[0] != number:
+            azimuth, elevation = self.pattern.angles(number)
+            self._angles = (
+                number,
+                np.ascontiguousarray(self.pattern.directions(number)),
+                azimuth.astype(np.float32),
+                elevation.astype(np.float32),
+            )
+        return self._angles[1:]
+
+    def _world_of(self, scene: Scene) -> layout.World:
+        if self._world is None or self._world[0] is not scene:
+            self._world = scene, self._make_world(scene)
+        return self._world[1]
+
+    def _make_world(self, scene: Scene) -> layout.World:
+        own = self.parameters
+        surfaces = pack_materials(scene.materials, own.wavelength)
+        media = pack_media(scene.media, own.pulse_length)
+        for name, column in (
+            ("absorption", medium_kernel.ABSORPTION),
+            ("return_shape", medium_kernel.RETURN_SHAPE),
+            ("return_scale", medium_kernel.RETURN_SCALE),
+            ("return_probability", medium_kernel.RETURN_PROBABILITY),
+        ):
+            value = getattr(self.ambient, name)
+            if value != OF_SCENE:
+                media[0, column] = value
+        inside = np.zeros((len(surfaces), media.shape[1]))
+        inside[:, medium_kernel.RETURN_SHAPE] = inside[:, medium_kernel.RETURN_SCALE] = 1.0
+        inside[:, medium_kernel.MEDIUM_IOR] = surfaces[:, surface_kernel.IOR]
+        for row, material in zip(inside, scene.materials, strict=True):
+            if material.kind == SurfaceKind.dielectric:
+                row[medium_kernel.ABSORPTION] = absorption_by_extinction(
+                    material.at(own.wavelength).extinction, own.wavelength
+                )
+        beam = pack_beam(self.beam)
+        if not own.beam_on:
+            beam[:2] = 0.0  # neither spread nor width: the factor is 1
+        volumes = np.array([volume.medium for volume in scene.volumes], np.int32)
+        return layout.World(surfaces, np.concatenate([media, inside]), volumes, beam)
+
+    def _task(
+        self, frame: int, times: tuple[float, float], columns: tuple[int, int]
+    ) -> layout.Task:
+        own, noise = self.parameters, self.noise
+        corrected = own.motion_correction and own.output_frame == OutputFrame.sensor
+        return layout.Task(
+            frame=int(frame),
+            rows=self.pattern.rows,
+            first=int(columns[0]),
+            last=int(columns[1]),
+            start=float(times[0]),
+            duration=float(times[1]),
+            returns=own.returns,
+            mode=int(own.return_mode),
+            most_depth=own.max_depth,
+            most_events=own.max_events,
+            least_weight=own.weight_cutoff,
+            least_intensity=own.min_intensity,
+            least_range=own.min_range,
+            most_range=own.max_range,
+            merge=own.merge_window,
+            round_trip=own.path_convention == PathConvention.round_trip,
+            cone=float(np.tan(0.5 * own.acceptance(self.beam)) ** 2),
+            subrays=own.subrays,
+            sigma_base=noise.distance_sigma_base,
+            sigma_slope=noise.distance_sigma_slope,
+            sigma_azimuth=noise.azimuth_sigma,
+            sigma_elevation=noise.elevation_sigma,
+            detection=own.detection_probability,
+            range_step=own.range_step,
+            calibrated=own.intensity_kind == IntensityKind.reflectivity,
+            counts=float(own.largest_count),
+            full_scale=own.full_scale,
+            frame_of=layout.START if corrected else int(own.output_frame),
+        )
+
+
+def beam_spread(subrays: int, half_angle: float) -> Floats:
+    """Where the rays of a divided beam go, (subrays, 2): angles to the left and up, in rad.
+
+    The beam is Gaussian, with 1/e^2 of its intensity left at the half-angle, and is cut off
+    there. Each ray stands for the same power: the share of power within a radius r is
+    (1 - e^(-2 r^2 / a^2)) / (1 - e^-2). They lie on a spiral of golden angles, which spreads any
+    number of them evenly (Vogel 1979). A single ray is the axis.
+    """
+    if subrays == 1:
+        return np.zeros((1, 2))
+    share = (np.arange(subrays) + 0.5) / subrays
+    radius = half_angle * np.sqrt(-0.5 * np.log1p(share * np.expm1(-2.0)))
+    turn = np.arange(subrays) * np.pi * (3.0 - np.sqrt(5.0))
+    return np.stack([radius * np.cos(turn), radius * np.sin(turn)], axis=1)

@@ -1,0 +1,381 @@
+"""Frames of a lidar while the states of its body become known, in whatever steps.
+
+``InstantScan`` takes each frame from the pose at its instant. ``RollingScan`` sends each ray at
+its own time: it keeps the poses of the sensor at knots, evenly over a frame, and makes a part of
+the frame as soon as all knots around its rays are known. Either way results depend on the motion
+alone, not on how time is cut into steps, as far as cutting does not change what is known of it.
+
+    frame k    begins at start + k / rate; a rolling one ends with its last ray, before the next
+               begins. Without a rate, frame k fills step k.
+    knot c     of a frame: its start + c / spans of its duration
+    slice s    the rays of [s, s + 1) / slices of a frame. The movable bodies of the scene
+               (``lidar.bodies``) stand still within a slice, where they are in its middle.
+
+Source: AGX (slices of a pattern) and GYM (instant frames); motion within a frame is an extension.
+"""
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.clock import NEXT_INDEX, SampleClock, Timeline, same_instant
+from sensor_models.frames import interpolate_body
+from sensor_models.kernels.poses import interpolate_bodies
+from sensor_models.lidar.bodies import Bodies
+from sensor_models.lidar.lidar import CloudBuffer, Lidar
+from sensor_models.scene.pose_memory import BODY_SIZE
+from sensor_models.scene.registry import SceneHandle
+
+Floats = NDArray[np.float64]
+Arrays = dict[str, NDArray[Any]]
+
+#: What the saved state of a frame holds that has no points yet.
+NO_CLOUD: Arrays = {
+    "counts": np.zeros(0, np.uint8),
+    "points": np.zeros(0, np.uint8),
+    "nearest": np.zeros(2),
+}
+
+
+#: No knots of a rolling frame.
+NOTHING_DUE = np.zeros((0, BODY_SIZE))
+
+
+class LidarFrame(NamedTuple):
+    """A complete frame."""
+
+    number: int
+    time: float  # of its start, s
+    duration: float  # s
+    cloud: CloudBuffer
+    position: tuple[float, ...]  # of the sensor in the world, at the start
+    orientation: tuple[float, ...]
+
+
+class Scan(ABC):
+    """Makes frames of known states."""
+
+    def __init__(self, lidar: Lidar, new_cloud: Callable[[], CloudBuffer] | None = None) -> None:
+        self._lidar = lidar
+        self._new_cloud = new_cloud or lidar.new_cloud
+        self._bodies = Bodies()
+        self._scene_number = 0  # unknown, as after a saved state: handles may be others then
+        self._cloud: CloudBuffer | None = None  # of the frame that was begun, or to begin one
+
+    @abstractmethod
+    def know(self, time: float, body: Floats) -> None:
+        """Take in the state of the body at an instant; the start may come twice.
+
+        Raises:
+            ParameterError: if time went backwards; then nothing has changed.
+        """
+
+    def frames(self, scene: SceneHandle) -> Iterator[LidarFrame]:
+        """Send the rays that are due; the frames that are complete then.
+
+        Where an error ends this, the next call goes on.
+        """
+        if self._scene_number not in (0, scene.number):
+            self._bodies.forget()
+        self._scene_number = scene.number
+        self._bodies.note(self._latest, scene)
+        yield from self._frames(scene)
+
+    @property
+    @abstractmethod
+    def _latest(self) -> float:
+        """The newest instant whose state is known."""
+
+    def _room(self) -> CloudBuffer:
+        """Room for the frame that is being made."""
+        self._cloud = self._cloud or self._new_cloud()
+        return self._cloud
+
+    def _complete(self) -> CloudBuffer:
+        """The frame that has been made; the next one is made elsewhere."""
+        cloud, self._cloud = self._room(), None
+        return cloud
+
+    @abstractmethod
+    def _frames(self, scene: SceneHandle) -> Iterator[LidarFrame]:
+        """As ``frames``, now that the bodies are known."""
+
+    @abstractmethod
+    def state(self) -> Arrays:
+        """All that later frames depend on."""
+
+    @abstractmethod
+    def restore(self, saved: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from ``state()``; ValueError if it does not fit."""
+
+
+class InstantScan(Scan):
+    """Frames that are taken from one pose each."""
+
+    def __init__(
+        self,
+        lidar: Lidar,
+        start: float,
+        rate: float,
+        new_cloud: Callable[[], CloudBuffer] | None = None,
+    ) -> None:
+        super().__init__(lidar, new_cloud)
+        self._timeline = Timeline(SampleClock(start, rate), interpolate_body)
+        self._due: list[tuple[int, float, Floats]] = []
+
+    def know(self, time: float, body: Floats) -> None:
+        """Take in the state of the body at an instant."""
+        due = self._timeline.push(time, body)
+        again = bool(due) and due[0][0] == 0  # the start, which counts as given last
+        self._due = due if again else [*self._due, *due]
+
+    @property
+    def _latest(self) -> float:
+        return self._timeline.clock.latest
+
+    def _frames(self, scene: SceneHandle) -> Iterator[LidarFrame]:
+        columns = 0, self._lidar.pattern.columns
+        while self._due:
+            index, stamp, body = self._due[0]
+            cloud, bodies = self._room(), self._bodies.poses_at(stamp)
+            cloud.clear()
+            poses = self._lidar.sensor_poses(body.reshape(1, -1))
+            self._lidar.scan(scene.rays(), poses, index, (stamp, 0.0), columns, cloud, bodies)
+            self._due = self._due[1:]
+            pose = self._lidar.sensor_pose(body)
+            yield LidarFrame(index, stamp, 0.0, self._complete(), *pose)
+        self._bodies.drop_before(self._latest)
+
+    def state(self) -> Arrays:
+        """All that later frames depend on."""
+        due = [[index, stamp, *body] for index, stamp, body in self._due]
+        return {
+            **{f"timeline.{name}": array for name, array in self._timeline.state.items()},
+            "due": np.array(due, float).reshape(-1, 2 + BODY_SIZE),
+            "bodies": self._bodies.state,
+        }
+
+    def restore(self, saved: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from ``state()``; ValueError if it does not fit."""
+        due, values = saved["due"], saved["timeline.values"]
+        fits = due.ndim == 2 and due.shape[1] == 2 + BODY_SIZE and _is_state(values)
+        if not fits or not np.isfinite(due).all():
+            raise ValueError("the saved state of the lidar is damaged")
+        bodies = Bodies.of(saved["bodies"])
+        self._timeline.state = {"clock": saved["timeline.clock"], "values": values}
+        self._bodies, self._scene_number = bodies, 0
+        self._due = [(int(row[0]), float(row[1]), row[2:].copy()) for row in due]
+
+
+class RollingScan(Scan):
+    """Frames whose rays are sent one after the other while the body moves."""
+
+    def __init__(
+        self,
+        lidar: Lidar,
+        start: float,
+        rate: float,
+        new_cloud: Callable[[], CloudBuffer] | None = None,
+    ) -> None:
+        super().__init__(lidar, new_cloud)
+        self._rate = rate
+        self._spans = lidar.spans
+        # Without a rate a frame is a step, and the clock counts steps.
+        self._clock = SampleClock(start, rate * self._spans)
+        self._first_columns, self._knots_needed = slices_of(lidar)
+        self._values: Floats = np.empty(0)
+        self._due = NOTHING_DUE  # states of the body at knots that have not been taken in
+        self._first_due = 0
+        self._begun = 0.0  # start of the present frame where there is no rate
+        self._lasts = 1.0 / rate if rate > 0.0 else 0.0
+        self._knots = np.zeros((self._spans + 1, 12))
+        self._known = 0  # knots of the present frame
+        self._frame = 0
+        self._next_slice = 0
+        self._pose: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+
+    @property
+    def _latest(self) -> float:
+        return self._clock.latest
+
+    @property
+    def _start(self) -> float:
+        """Start of the present frame, s."""
+        return self._clock.stamp_of(self._frame * self._spans) if self._rate else self._begun
+
+    def know(self, time: float, body: Floats) -> None:
+        """Take in the state of the body at an instant."""
+        before_time, before = self._clock.latest, self._values
+        if self._clock.only_start_known and same_instant(time, before_time):
+            self._clock.rewind()
+            self._due, before, self._known = NOTHING_DUE, np.empty(0), 0
+        due = self._clock.advance(time)
+        self._values = body
+        if not len(due):
+            return
+        if self._rate > 0.0:
+            states = self._states_at(before, body, before_time, time - before_time, due)
+            if not len(self._due):
+                self._first_due = due[0]
+            self._due = np.concatenate([self._due, states])
+        elif due[0] > 0:
+            self._frame, self._known, self._next_slice = due[0] - 1, 0, 0
+            self._begun, self._lasts = before_time, time - before_time
+            self._first_due = self._frame * self._spans
+            self._due = np.empty((self._spans + 1, BODY_SIZE))
+            fractions = np.linspace(0.0, 1.0, self._spans + 1)
+            interpolate_bodies(before, body, self._lasts, fractions, self._due)
+
+    def _states_at(
+        self, before: Floats, after: Floats, before_time: float, duration: float, due: range
+    ) -> Floats:
+        """States of the body at knots between two known ones."""
+        states = np.empty((len(due), BODY_SIZE))
+        if not before.size:
+            states[:] = after  # the start, of which nothing else is known
+            return states
+        last = self._clock.stamp_of(due[-1])
+        stamps = np.linspace(self._clock.stamp_of(due[0]), last, len(due))
+        fractions = np.clip((stamps - before_time) / duration, 0.0, 1.0)
+        if self._clock.is_latest(last):
+            fractions[-1] = 1.0
+        interpolate_bodies(before, after, duration, fractions, states)
+        return states
+
+    def _frames(self, scene: SceneHandle) -> Iterator[LidarFrame]:
+        """Take in the knots that are due, and make what can be made with them."""
+        states = self._due
+        poses = self._lidar.sensor_poses(states)
+        while True:
+            yield from self._trace(scene)
+            place = self._frame * self._spans - self._first_due  # of the first knot in the states
+            if self._known > self._spans:
+                # The last knot of this frame is the first one of the next.
+                self._knots[0], self._known = self._knots[self._spans], 1
+                self._frame, self._next_slice = self._frame + 1, 0
+                self._pose = self._lidar.sensor_pose(states[place + self._spans])
+                continue
+            count = min(len(states) - place, self._spans + 1) - self._known
+            if count <= 0:
+                break
+            if self._known == 0:
+                self._pose = self._lidar.sensor_pose(states[place])
+            taken = slice(self._known, self._known + count)
+            self._knots[taken] = poses[place + taken.start : place + taken.stop]
+            self._known += count
+        self._due = NOTHING_DUE
+
+    def _trace(self, scene: SceneHandle) -> Iterator[LidarFrame]:
+        """Make the slices whose knots are all known; the frame, if it is complete then."""
+        slices = len(self._knots_needed)
+        first = after = self._next_slice
+        while after < slices and self._knots_needed[after] < self._known:
+            after += 1
+        if after == first:
+            return
+        if first == 0:
+            self._room().clear()
+        edges = self._start + self._lasts * np.arange(slices + 1) / slices
+        rays = scene.rays()
+        if self._bodies.move_between(float(edges[first]), float(edges[after])):
+            for part in range(first, after):
+                middle = 0.5 * float(edges[part] + edges[part + 1])
+                self._scan(rays, part, part + 1, self._bodies.poses_at(middle))
+        else:
+            self._scan(rays, first, after, self._bodies.poses_at(float(edges[first])))
+        self._next_slice = after
+        self._bodies.drop_before(float(edges[after]))
+        if after == slices:
+            yield LidarFrame(self._frame, self._start, self._lasts, self._complete(), *self._pose)
+
+    def _scan(self, rays: Any, first: int, after: int, bodies: Floats | None) -> None:
+        columns = int(self._first_columns[first]), int(self._first_columns[after])
+        if columns[0] < columns[1]:
+            times = self._start, self._lasts
+            self._lidar.scan(rays, self._knots, self._frame, times, columns, self._room(), bodies)
+
+    def _begun_rays(self, next_slice: int) -> int:
+        """Rays that have been made of a frame that was begun; 0 where none was."""
+        begun = next_slice < len(self._knots_needed)
+        return int(self._first_columns[next_slice]) * self._lidar.pattern.rows if begun else 0
+
+    def state(self) -> Arrays:
+        """All that later frames depend on."""
+        rays = self._begun_rays(self._next_slice)
+        return {
+            "clock": self._clock.state,
+            "values": self._values.copy(),
+            "due": self._due.copy(),
+            "knots": self._knots[: self._known].copy(),
+            "progress": np.array([self._frame, self._next_slice, self._first_due], np.int64),
+            "pose": np.array([number for part in self._pose for number in part], float),
+            "bodies": self._bodies.state,
+            "step": np.array([self._begun, self._lasts]),
+            **(self._room().saved(rays) if rays else NO_CLOUD),
+        }
+
+    def restore(self, saved: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from ``state()``; ValueError if it does not fit."""
+        clock, bodies = SampleClock(0.0, self._clock.rate), Bodies.of(saved["bodies"])
+        clock.state = saved["clock"]
+        if not self._fits(saved):
+            raise ValueError("the saved state of the lidar is damaged")
+        frame, next_slice, first_due = (int(number) for number in saved["progress"])
+        if rays := self._begun_rays(next_slice):
+            self._room().load(saved, rays)
+        self._bodies, self._scene_number, self._clock = bodies, 0, clock
+        self._values = saved["values"].copy()
+        self._due, self._first_due = saved["due"].copy(), first_due
+        self._known = len(saved["knots"])
+        self._knots[: self._known] = saved["knots"]
+        self._frame, self._next_slice = frame, next_slice
+        self._begun, self._lasts = saved["step"].tolist()
+        numbers = tuple(saved["pose"].tolist())
+        self._pose = numbers[:3], numbers[3:]
+
+    def _fits(self, saved: Mapping[str, NDArray[Any]]) -> bool:
+        """Whether the numbers of a saved state go together."""
+        knots, due, progress = saved["knots"], saved["due"], saved["progress"]
+        shapes = knots.shape[1:] == (12,) and due.shape[1:] == (BODY_SIZE,)
+        shapes = shapes and saved["pose"].shape in ((0,), (7,)) and saved["step"].shape == (2,)
+        if not shapes or progress.shape != (3,) or not _is_state(saved["values"]):
+            return False
+        if not all(np.isfinite(saved[name]).all() for name in ("knots", "due", "pose", "step")):
+            return False
+        room = self._lidar.rays * self._lidar.parameters.returns
+        if saved["nearest"].shape != (2,) or not -1 <= saved["nearest"][1] < room:
+            return False
+        frame, next_slice, first_due = progress.tolist()
+        known, slices = len(knots), len(self._knots_needed)
+        if frame < 0 or not 0 <= next_slice <= slices or known > self._spans + bool(len(due)):
+            return False
+        taken = frame * self._spans + known
+        given = first_due + len(due) if len(due) else taken
+        if self._rate > 0.0 and given != saved["clock"][NEXT_INDEX]:
+            return False
+        made = next_slice == 0 or self._knots_needed[next_slice - 1] < known
+        return bool(made) and first_due <= taken <= given
+
+
+def _is_state(values: NDArray[Any]) -> bool:
+    """Whether this is the state of a body, or none."""
+    return values.shape in ((0,), (BODY_SIZE,)) and bool(np.isfinite(values).all())
+
+
+def slices_of(lidar: Lidar) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The first column of each slice of a frame (and the end), and the last knot it needs."""
+    pattern, count = lidar.pattern, lidar.parameters.motion_slices
+    times = pattern.offset.reshape(pattern.columns, pattern.rows)
+    columns = np.searchsorted(times[:, 0], np.arange(count + 1) / count).astype(np.int64)
+    columns[-1] = pattern.columns
+    knots = np.minimum((times.max(axis=1) * lidar.spans).astype(np.int64), lidar.spans - 1) + 1
+    needed = np.zeros(count, np.int64)
+    for part, (first, after) in enumerate(itertools.pairwise(columns)):
+        if first < after:
+            needed[part] = knots[first:after].max()
+    # A slice waits for those before it.
+    return columns, np.maximum.accumulate(needed)

@@ -1,0 +1,328 @@
+"""FMU ``Lidar``: its files as other programs read them, the index, and disks that give trouble."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import laspy
+import numpy as np
+import pytest
+from fmpy.fmi1 import FMICallException
+from pypcd4 import PointCloud
+from trimesh.exchange.ply import load_ply
+
+from sensor_models.clouds import POINT, POINT_WITH_NORMAL, CloudFormat
+from tests.fmus.host import Instance, open_fmu
+from tests.fmus.lidar_runs import (
+    COLUMNS,
+    PERIOD,
+    ROWS,
+    SPEED,
+    STREET,
+    TURN_RATE,
+    Points,
+    begin,
+    body_at,
+    clouds_of,
+    drive,
+    files_of,
+    index_of,
+    parameters_in,
+    steps_of,
+)
+from tests.models.scene_files import write_manifest
+
+#: Two echoes from some rays: one of them from the air.
+MIST = """
+[world]
+medium = "mist"
+
+[media.mist]
+absorption = 0.005
+"""
+ECHOES = {
+    "return_mode": 4,
+    "max_returns": 3,
+    "ambient.return_probability": 0.5,
+    "ambient.return_scale": 2.0,
+}
+
+
+@pytest.fixture
+def street(tmp_path: Path) -> str:
+    return str(write_manifest(tmp_path, MIST + STREET))
+
+
+def sweep(lidar: Instance, frames: int, first: int = 0) -> None:
+    """Steps in which sweeps become complete, one in each but the first."""
+    for k in range(first, frames + 1):
+        lidar.set(body_at(PERIOD * k))
+        lidar.step(PERIOD * k, PERIOD)
+
+
+def flush(lidar: Instance) -> None:
+    """Wait until all files are there."""
+    state = lidar.saved()
+    lidar.terminate()
+    lidar.restore(state)
+
+
+def written(fmu: Path, street: str, folder: Path, output_format: CloudFormat, **more: Any) -> Path:
+    """The file of one sweep."""
+    with open_fmu(fmu) as lidar:
+        begin(lidar, street, folder, output_format=output_format, **ECHOES, **more)
+        sweep(lidar, 1)
+        lidar.terminate()
+        file = Path(lidar.get("frame.file"))
+    assert file == folder / f"sensor-000000.points.{output_format.name}"
+    return file
+
+
+def read(file: Path) -> Points:
+    """The records of a file, as a program of others gives them."""
+    if file.suffix == ".pcd":
+        found: Points = PointCloud.from_path(file).pc_data
+        return found
+    with file.open("rb") as stream:
+        vertices = load_ply(stream)["metadata"]["_ply_raw"]["vertex"]["data"]
+    names = {"nx": "normal_x", "ny": "normal_y", "nz": "normal_z"}
+    renamed: Points = vertices.view(
+        [(names.get(name, name), kind) for name, kind in vertices.dtype.descr]
+    )
+    return renamed
+
+
+@pytest.mark.parametrize("normals", [False, True])
+@pytest.mark.parametrize("output_format", [CloudFormat.pcd, CloudFormat.ply])
+def test_other_programs_read_the_same_points_from_every_format(
+    lidar_fmu: Path, street: str, tmp_path: Path, output_format: CloudFormat, normals: bool
+) -> None:
+    known = np.load(
+        written(lidar_fmu, street, tmp_path / "npy", CloudFormat.npy, output_normals=normals),
+        mmap_mode="r",
+    )
+    file = written(lidar_fmu, street, tmp_path / "other", output_format, output_normals=normals)
+    found = read(file)
+    assert known.dtype == (POINT_WITH_NORMAL if normals else POINT)
+    assert len(known) > ROWS * COLUMNS
+    assert set(known["atmospheric"]) == {0, 1}
+    assert found.dtype == known.dtype
+    assert found.tobytes() == known.tobytes()
+
+
+@pytest.mark.parametrize("output_format", [CloudFormat.las, CloudFormat.laz])
+def test_laspy_reads_the_same_points(
+    lidar_fmu: Path, street: str, tmp_path: Path, output_format: CloudFormat
+) -> None:
+    known = np.load(written(lidar_fmu, street, tmp_path / "npy", CloudFormat.npy))
+    found = laspy.read(written(lidar_fmu, street, tmp_path / "other", output_format))
+    assert len(found.points) == len(known)
+    for axis in "xyz":  # in steps of 0.1 mm
+        np.testing.assert_allclose(found[axis], known[axis], rtol=0.0, atol=0.51e-4)
+    assert np.array_equal(found["gps_time"], known["time"])
+    assert np.array_equal(found["intensity_raw"], known["intensity"])
+    assert np.array_equal(found["number_of_returns"], known["return_count"])
+    for name in ("return_number", "range", "azimuth", "entity_id", "ring", "atmospheric"):
+        assert np.array_equal(found[name], known[name])
+
+
+def test_records_of_a_ray_count_its_returns_from_the_nearest(
+    lidar_fmu: Path, street: str, tmp_path: Path
+) -> None:
+    points = np.load(written(lidar_fmu, street, tmp_path, CloudFormat.npy))
+    first = np.flatnonzero(points["return_number"] == 1)
+    counts = points["return_count"][first]
+    assert set(counts) == {1, 2}
+    assert np.array_equal(np.diff([*first, len(points)]), counts)
+    second = points["return_number"] == 2
+    assert (points["range"][second] > points["range"][np.flatnonzero(second) - 1]).all()
+
+
+def test_the_index_has_the_parameters_and_then_a_line_for_each_frame(
+    lidar_fmu: Path, street: str, tmp_path: Path
+) -> None:
+    with open_fmu(lidar_fmu, "roof") as lidar:
+        where = {"mount.position.z": 1.5, "seed": 12, "preset": "VLP-16"}
+        begin(lidar, street, tmp_path, **where, **{"pattern.beams": "OS1-64"})
+        drive(lidar, steps_of(0.05, 0.25))
+        lidar.terminate()
+    assert set(index_of(tmp_path)[0]) == {"sensor", "format_version", "parameters"}
+    parameters = parameters_in(tmp_path)
+    assert parameters.keys() == set(lidar.names("parameter"))
+    # What was set, what the preset gives, and what is left.
+    given = {"seed": 12, "mount.position.z": 1.5, "pattern.columns": COLUMNS, "scene": street}
+    given |= {"pattern.type": "spinning", "pattern.beams": "OS1-64", "output_format": "npy"}
+    preset = {"min_range": 0.5, "max_range": 100.0, "intensity.kind": "reflectivity"}
+    for name, value in {**given, **preset, "preset": "VLP-16", "max_returns": 8}.items():
+        assert parameters[name] == value, name
+    clouds = clouds_of(tmp_path)
+    assert len(clouds) == 2
+    for frame, (points, line) in enumerate(zip(clouds, index_of(tmp_path)[1:], strict=True)):
+        start = PERIOD * frame
+        angle = 0.5 * TURN_RATE * start
+        assert line.pop("time") == pytest.approx(start)
+        assert line.pop("duration") == pytest.approx(PERIOD)
+        assert line.pop("position") == pytest.approx([SPEED * start, 0.0, 1.5], rel=1e-12)
+        orientation = [np.cos(angle), 0.0, 0.0, np.sin(angle)]
+        assert line.pop("orientation") == pytest.approx(orientation, rel=1e-12)
+        assert line == {
+            "sensor": "roof",
+            "file": f"roof-{frame:06d}.points.npy",
+            "frame": frame,
+            "kind": "points",
+            "format": "npy",
+            "points": len(points),
+            "output_frame": "sensor",
+        }
+
+
+def test_the_pose_is_in_the_header_of_a_pcd(lidar_fmu: Path, street: str, tmp_path: Path) -> None:
+    place = {"mount.position.z": 1.5}
+    for name, frame, expected in (
+        ("sensor", 0, "0.0 0.0 1.5 1.0"),
+        ("world", 1, "0.0 0.0 0.0 1.0"),
+    ):
+        file = written(
+            lidar_fmu, street, tmp_path / name, CloudFormat.pcd, output_frame=frame, **place
+        )
+        assert f"\nVIEWPOINT {expected} 0.0 0.0 0.0\n".encode() in file.read_bytes()
+
+
+def test_without_files_nothing_is_written(lidar_fmu: Path, street: str, tmp_path: Path) -> None:
+    with open_fmu(lidar_fmu) as lidar:
+        begin(lidar, street, tmp_path / "out", write_files=False)
+        sweep(lidar, 6)  # more than there is memory for at a time
+        lidar.terminate()
+        assert lidar.get("frame.count") == 6
+        assert lidar.get("frame.points") > 300
+        assert lidar.get("frame.file") == ""
+    assert not (tmp_path / "out").exists()
+
+
+def test_files_go_to_a_fresh_directory_where_none_is_named(
+    lidar_fmu: Path, street: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with open_fmu(lidar_fmu, "on the roof") as lidar:
+        begin(lidar, street, Path(), **{"output_directory": ""})
+        sweep(lidar, 1)
+        lidar.terminate()
+        file = Path(lidar.get("frame.file"))
+    assert file.parent.parent == tmp_path
+    assert file.parent.name.startswith("on_the_roof-")
+    assert len(np.load(file)) == lidar_points(file)
+
+
+def lidar_points(file: Path) -> int:
+    """What the index says of a file."""
+    (line,) = [line for line in index_of(file.parent)[1:] if line["file"] == file.name]
+    number: int = line["points"]
+    return number
+
+
+# ---- trouble -------------------------------------------------------------------------------------
+
+
+def test_a_directory_that_cannot_be_written_is_refused_at_initialisation(
+    lidar_fmu: Path, street: str, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    with open_fmu(lidar_fmu) as lidar:
+        lidar.set({"scene": street, "output_directory": str(tmp_path / "file" / "out")})
+        lidar.set_up()
+        lidar.enter()
+        assert str(tmp_path / "file" / "out") in lidar.refusal(lidar.exit)
+        lidar.set({"output_directory": str(tmp_path / "out")})
+        lidar.exit()
+        lidar.step(0.0, 0.1)
+
+
+def trouble(lidar: Instance, first: int) -> tuple[str, int]:
+    """What is said of a frame whose file cannot be written, and in which step.
+
+    That is the step that makes the frame or the one after it, as the disk has it.
+    """
+    lidar.messages.clear()
+    for k in (first, first + 1):
+        try:
+            sweep(lidar, k, k)
+        except FMICallException:
+            (message,) = lidar.messages
+            return message.text, k
+    raise AssertionError("nothing was refused")
+
+
+def check_it_goes_on(lidar: Instance, first: int) -> None:
+    """Whether frames go on after files could not be written, and no file is named that is none."""
+    sweep(lidar, first + 2, first)
+    assert lidar.get("frame.count") == first + 2
+    assert lidar.get("nearest.range") > 0.0
+    lidar.terminate()
+    file = lidar.get("frame.file")
+    assert not file or Path(file).is_file()
+
+
+def test_a_directory_that_is_removed_is_an_error_that_names_it(
+    lidar_fmu: Path, street: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    with open_fmu(lidar_fmu) as lidar:
+        begin(lidar, street, out)
+        sweep(lidar, 1)
+        flush(lidar)
+        shutil.rmtree(out)
+        message, step = trouble(lidar, 2)
+        assert str(out) in message
+        assert "No such file or directory" in message
+        check_it_goes_on(lidar, step)
+
+
+@pytest.mark.parametrize("output_format", CloudFormat)
+def test_a_full_disk_is_an_error_that_names_the_file_and_leaves_earlier_ones_whole(
+    lidar_fmu: Path, street: str, tmp_path: Path, output_format: CloudFormat
+) -> None:
+    resource = pytest.importorskip("resource", reason="limits of files are for POSIX systems")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with open_fmu(lidar_fmu) as lidar:
+        begin(lidar, street, tmp_path / "out", output_format=output_format)
+        sweep(lidar, 2)
+        flush(lidar)
+        earlier = files_of(tmp_path / "out")
+        try:  # less than a cloud has, more than the index
+            resource.setrlimit(resource.RLIMIT_FSIZE, (6000, before[1]))
+            message, step = trouble(lidar, 3)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert f"{tmp_path / 'out'}/sensor-000002.points.{output_format.name}" in message
+        assert "File too large" in message
+        assert files_of(tmp_path / "out") == earlier
+        assert not list((tmp_path / "out").glob(".*"))
+        check_it_goes_on(lidar, step)
+
+
+def test_an_error_between_the_frames_of_a_step_loses_none_of_them(
+    lidar_fmu: Path, street: str, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    with open_fmu(lidar_fmu) as lidar, open_fmu(lidar_fmu) as undisturbed:
+        begin(lidar, street, out)
+        begin(undisturbed, street, tmp_path / "other")
+        for each in (lidar, undisturbed):
+            sweep(each, 1)
+            flush(each)
+        shutil.rmtree(out)
+        # One of the twelve sweeps finds out that one before it could not be written.
+        refused = 0
+        for start, step in ((2 * PERIOD, 10 * PERIOD), (12 * PERIOD, PERIOD)):
+            for each in (lidar, undisturbed):
+                each.set(body_at(start))
+            try:
+                lidar.step(start, step)
+            except FMICallException:
+                refused += 1
+                lidar.step(start, step)
+            undisturbed.step(start, step)
+        assert refused == 1
+        names = [name for name in lidar.names("output") if name != "frame.file"]
+        assert lidar.get_all(names) == undisturbed.get_all(names)
+        assert lidar.get("frame.count") == 12
