@@ -23,6 +23,8 @@ from fmus.fmu_state import FmuState, StateError
 from fmus.model_description import guid_of, model_description
 from fmus.variables import Group, Groups, Values, Variable, VariableTable, convert_preset
 from sensor_models.clock import same_instant
+from sensor_models.frames import normalised_orientation
+from sensor_models.kernels.motion import ORIENTATION
 from sensor_models.presets import load_preset
 from sensor_models.quantities import ParameterError
 
@@ -77,6 +79,7 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
     }
 
     _table: ClassVar[VariableTable]
+    _told_of_orientation = False
 
     # ---- what an FMU adds --------------------------------------------------------------------
 
@@ -209,6 +212,17 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
 
         groups = (*self.PARAMETERS, *self.SHARED)
         return Groups({group: group.build(value_of) for group in groups})
+
+    def normalise_orientation(self, body: NDArray[np.float64]) -> None:
+        """Bring the orientation in a body's state to unit length.
+
+        All zeros mean that nobody connected it: it is then that of the world.
+        """
+        place = slice(ORIENTATION, ORIENTATION + 4)
+        body[place], connected = normalised_orientation(*body[place].tolist())
+        if not connected and not self._told_of_orientation:
+            self._told_of_orientation = True
+            self.warn("body.orientation is all zeros, as if not connected: taken as 1, 0, 0, 0")
 
     def warn(self, message: str) -> None:
         """Send a warning to the master."""

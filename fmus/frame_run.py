@@ -25,8 +25,6 @@ from fmus.variables import Groups
 from sensor_models.clock import SamplingParameters
 from sensor_models.files import named_values
 from sensor_models.frame_files import FrameWriter
-from sensor_models.frames import normalised_orientation
-from sensor_models.kernels.motion import ORIENTATION
 from sensor_models.scene.pose_memory import BODY_SIZE
 from sensor_models.scene.registry import SceneHandle
 
@@ -50,7 +48,6 @@ class FrameRun(ABC):
         self._inputs = fmu.values.of_type("Real")[place : place + BODY_SIZE]
         self._scene = SceneUse(parameters.of(SceneName).scene)
         self._begun = False
-        self._told_of_orientation = False
 
     # ---- what a sensor adds ------------------------------------------------------------------
 
@@ -99,11 +96,7 @@ class FrameRun(ABC):
 
     def _body(self) -> Vector:
         body = self._inputs.copy()
-        place = slice(ORIENTATION, ORIENTATION + 4)
-        body[place], connected = normalised_orientation(*body[place].tolist())
-        if not connected and not self._told_of_orientation:
-            self._told_of_orientation = True
-            self.fmu.warn("body.orientation is all zeros, as if not connected: taken as 1, 0, 0, 0")
+        self.fmu.normalise_orientation(body)
         return body
 
     # ---- frames ------------------------------------------------------------------------------
@@ -158,12 +151,3 @@ class FrameRun(ABC):
         file = arrays["file"].tobytes().decode()
         self.restore_frames(arrays)
         self._begun, self.newest_file = bool(arrays["begun"][0]), file
-
-
-def effective(parameters: Groups) -> dict[str, Any]:
-    """All parameters by the names of their variables, for the index of a directory."""
-    return {
-        group.name(name): value
-        for group, instance in parameters.instances.items()
-        for name, value in named_values(instance).items()
-    }

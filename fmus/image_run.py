@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fmus.frame_run import Arrays, FrameRun, Vector, effective
+from fmus.frame_run import Arrays, FrameRun, Vector
 from fmus.scene_sensor import FrameSensorFmu, NearestOutputs
 from fmus.variables import Groups
 from sensor_models.camera import (
@@ -68,7 +68,7 @@ class CameraRun(FrameRun):
         self._files = parameters.of(ImageFileParameters)
         writer = None
         if self._files.write_files:
-            writer = ImageWriter(fmu.instance_name, self._files, effective(parameters))
+            writer = ImageWriter(fmu.instance_name, self._files, parameters.by_name())
         super().__init__(fmu, parameters, writer)
 
     # ---- frames ------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fmus.fmu_state import StateError
-from fmus.frame_run import FrameRun, Vector, effective
+from fmus.frame_run import FrameRun, Vector
 from fmus.scene_sensor import FrameSensorFmu, NearestOutputs
 from fmus.variables import Groups
 from sensor_models.clock import SamplingParameters
@@ -78,7 +78,7 @@ class LidarRun(FrameRun):
         self._files = parameters.of(CloudFileParameters)
         writer = None
         if self._files.write_files:
-            writer = CloudWriter(fmu.instance_name, self._files, effective(parameters))
+            writer = CloudWriter(fmu.instance_name, self._files, parameters.by_name())
         super().__init__(fmu, parameters, writer)
 
     def _take_buffer(self) -> CloudBuffer:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from fmus.fmu_state import StateError
 from fmus.variables import Groups, Variable, declare
 from sensor_models.clock import SampleClock, SamplingParameters, Timeline
-from sensor_models.files import named_values
 from sensor_models.quantities import ParameterError
 from sensor_models.records import Record, RecordParameters, flattener
 
@@ -45,11 +44,7 @@ class SensorRun:
         chosen = self._parameters.of(RecordParameters)
         if not chosen.record:
             return None
-        effective = {
-            group.name(name): value
-            for group, instance in self._parameters.instances.items()
-            for name, value in named_values(instance).items()
-        }
+        effective = self._parameters.by_name()
         return Record(self._fmu.instance_name, self._fmu.READING, chosen, effective)
 
     def observe(self, time: float) -> None:

@@ -26,8 +26,8 @@ from fmus.base import PRESET, FmuBase
 from fmus.run import SensorRun, Vector
 from fmus.variables import Group, Groups, Variable, declare
 from sensor_models.clock import SamplingParameters
-from sensor_models.frames import BodyState, normalised_orientation
-from sensor_models.kernels.motion import ORIENTATION, interpolate_body
+from sensor_models.frames import BodyState
+from sensor_models.kernels.motion import interpolate_body
 from sensor_models.quantities import integer, real, string
 from sensor_models.records import RecordParameters
 
@@ -118,13 +118,8 @@ class BodySensorFmu(SensorFmu):
 
     TRUTH: ClassVar[tuple[Group, ...]] = (Group(BodyState),)
     interpolate = staticmethod(interpolate_body)
-    _told_of_orientation = False
 
     def prepare_truth(self, truth: Vector) -> Vector:
-        """Normalise the orientation; all zeros means that nobody connected it."""
-        place = slice(ORIENTATION, ORIENTATION + 4)
-        truth[place], connected = normalised_orientation(*truth[place].tolist())
-        if not connected and not self._told_of_orientation:
-            self._told_of_orientation = True
-            self.warn("body.orientation is all zeros, as if not connected: taken as 1, 0, 0, 0")
+        """Normalise the orientation."""
+        self.normalise_orientation(truth)
         return truth

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sensor_models.files import named_values
 from sensor_models.quantities import ParameterError, Quantity, quantities_of
 
 #: The four types of FMI, in the order of their value references, and the kinds they hold.
@@ -104,6 +105,14 @@ class Groups:
         """The instance of one group."""
         instance: T = self.instances[Group(declaring, prefix)]
         return instance
+
+    def by_name(self) -> dict[str, Any]:
+        """All values by the names of their variables, as an index of files tells them."""
+        return {
+            group.name(name): value
+            for group, instance in self.instances.items()
+            for name, value in named_values(instance).items()
+        }
 
 
 def declare(groups: Iterable[Group], causality: str) -> list[Variable]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.frames import XYZ, MountParameters
-from sensor_models.kernels.depth_placement import draw_poses, turn_of_angles
+from sensor_models.kernels.placement import draw_poses, turn_of_angles
 from sensor_models.quantities import ParameterError, boolean, check, real
 from sensor_models.random import stream_key
 

@@ -40,8 +40,6 @@ from sensor_models.kernels.depth_layout import (
     corner_of,
     pixel_of,
     pose_row,
-    rotate,
-    rotate_back,
     tiles_of,
 )
 from sensor_models.kernels.embree import WIDTH
@@ -55,6 +53,7 @@ from sensor_models.kernels.hits import (
 )
 from sensor_models.kernels.packets import ACCESS, Packet, Triple, drop_ray, new_packet
 from sensor_models.kernels.philox import normal, uniform
+from sensor_models.kernels.poses import rotate, rotate_back
 from sensor_models.kernels.scene_view import SceneView
 from sensor_models.kernels.tracing import claim, nearest_allowed, set_ray, trace_surfaces
 

@@ -10,7 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sensor_models.kernels.embree import WIDTH
-from sensor_models.kernels.packets import ACCESS, Triple
+from sensor_models.kernels.packets import ACCESS
 
 #: Rows and columns of a tile of neighbours, which fills a packet.
 TILE = {16: (4, 4), 8: (2, 4), 4: (2, 2)}[WIDTH]
@@ -86,28 +86,6 @@ def pixel_of(task: Task, corner: tuple[int, int], lane: int) -> int:
     """The pixel in a lane of the tile with that corner, -1 beyond the image."""
     row, column = corner[0] + (lane >> TILE_SHIFT), corner[1] + (lane & (TILE[1] - 1))
     return row * task.columns + column if (row < task.rows) & (column < task.columns) else -1
-
-
-@njit(**ACCESS)
-def rotate(pose: NDArray[np.float64], vector: Triple) -> Triple:
-    """A vector of the sensor, in the world."""
-    x, y, z = vector
-    return (
-        pose[0] * x + pose[1] * y + pose[2] * z,
-        pose[3] * x + pose[4] * y + pose[5] * z,
-        pose[6] * x + pose[7] * y + pose[8] * z,
-    )
-
-
-@njit(**ACCESS)
-def rotate_back(pose: NDArray[np.float64], vector: Triple) -> Triple:
-    """A vector of the world, in the sensor frame."""
-    x, y, z = vector
-    return (
-        pose[0] * x + pose[3] * y + pose[6] * z,
-        pose[1] * x + pose[4] * y + pose[7] * z,
-        pose[2] * x + pose[5] * y + pose[8] * z,
-    )
 
 
 @njit(**ACCESS)

@@ -25,6 +25,7 @@ from sensor_models.lidar.drawing import (
     DEGREES,
     HEAT,
     METRES,
+    PALETTE,
     RAINBOW,
     TITLE,
     Bar,
@@ -64,25 +65,6 @@ TITLE_OF = {"intensity": "intensity", "range": "range, m", "height": "z, m"}
 #: Room around a plot in pixels: for values, titles and the legend.
 LEFT, TOP, RIGHT, BOTTOM = 72, 76, 190, 52
 BAR_ONLY = 96  # instead of RIGHT, where a bar is all
-#: Colours of the first numbers, which labels and returns have: easier to tell apart than any rule.
-PALETTE = (
-    (150, 156, 170),
-    (90, 140, 255),
-    (240, 150, 50),
-    (220, 80, 220),
-    (90, 230, 240),
-    (250, 220, 60),
-    (60, 190, 80),
-    (180, 240, 80),
-    (240, 60, 70),
-    (255, 170, 200),
-    (245, 245, 250),
-    (150, 100, 240),
-    (40, 170, 160),
-    (170, 115, 60),
-    (255, 120, 110),
-    (130, 150, 60),
-)
 #: Sizes of dots in pixels, and for how many points at most.
 DOTS = ((5_000, 5), (60_000, 3), (10**9, 2))
 #: A reference that is shown beneath points.

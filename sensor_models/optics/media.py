@@ -78,17 +78,12 @@ def backscatter(
     return absorption * SPEED_OF_LIGHT * pulse_length / (2.0 * lidar_ratio)
 
 
-def pack_media(
-    media: Sequence[Medium],
-    pulse_length: float = DEFAULT_PULSE_LENGTH,
-    lidar_ratio: float = DEFAULT_LIDAR_RATIO,
-) -> Floats:
+def pack_media(media: Sequence[Medium], pulse_length: float = DEFAULT_PULSE_LENGTH) -> Floats:
     """The kernels' table of media, a row for each.
 
     Args:
         media: of the scene.
         pulse_length: of the lidar, in s; for media that do not say their back-scatter strength.
-        lidar_ratio: extinction over back-scatter coefficient, in sr; for these, too.
     """
     table = np.zeros((len(media), kernel.MEDIUM_SIZE))
     for row, medium in zip(table, media, strict=True):
@@ -99,7 +94,7 @@ def pack_media(
         row[kernel.RETURN_PROBABILITY] = medium.return_probability
         row[kernel.MEDIUM_IOR] = medium.ior
         row[kernel.BACKSCATTER] = (
-            backscatter(medium.absorption, pulse_length, lidar_ratio)
+            backscatter(medium.absorption, pulse_length, medium.lidar_ratio)
             if medium.backscatter is None
             else medium.backscatter
         )

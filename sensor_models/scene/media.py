@@ -1,19 +1,9 @@
 """Ambient media: presets by the one measure that people know of the weather.
 
-``alpha`` is the extinction in 1/m at the wavelength ``lambda``, ``V`` the meteorological
-visibility, at which 5 % of the light is left.
-
-air, fog  alpha = -ln(0.05) / V * (lambda / 550 nm)**-q, and q by visibility after Kim et al. (2001,
-          Proc. SPIE 4214, 26): 1.6 above 50 km, 1.3 above 6 km, 0.16 V/km + 0.34 above 1 km,
-          V/km - 0.5 above 500 m, and 0 below, where the droplets of fog are larger than the
-          wavelength. Kim's own constant is 3.91, for 2 % of the light; 5 % is what meteorology
-          calls visibility (WMO).
-rain      1.076 R**0.67 dB/km with the rate R in mm/h (ITU-R P.1814, after Carbonneau), at all
-          wavelengths: drops are much larger than any of them.
-snow      a S**1.38 dB/km with a = 5.42e-5 lambda/nm + 5.4958776 and the water equivalent S in mm/h
-          (ITU-R P.1814, dry snow).
+air, fog  by meteorological visibility, rain by its rate, snow by that of the water in it:
+          ``optics.media`` has the laws and their sources
 dust      alpha = 500 m2/kg * concentration at all wavelengths, about what is found for coarse
-          mineral dust (Ansmann et al. 2012, Atmos. Chem. Phys. 12, 9399).
+          mineral dust (Ansmann et al. 2012, Atmos. Chem. Phys. 12, 9399)
 
 The lidar ratio, extinction over backscatter, is 18.8 sr for water droplets; for clear air and
 dust it is 50 sr, where measurements lie between 40 and 60.
@@ -28,12 +18,16 @@ the share of the light that is lost within the first 10 m, 1 - exp(-10 m * alpha
 import math
 from pathlib import Path
 
+from sensor_models.optics.media import (
+    absorption_by_rain,
+    absorption_by_snow,
+    absorption_by_visibility,
+)
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.model import Medium
 from sensor_models.scene.schema import MediumTable
 
 DEFAULT_WAVELENGTH = 905e-9  # m
-_GREEN = 550e-9  # m, where visibility is measured
 
 DROPLET_LIDAR_RATIO = 18.8  # sr
 AEROSOL_LIDAR_RATIO = 50.0  # sr
@@ -61,30 +55,6 @@ _NUMBERS = (
     "backscatter",
     "lidar_ratio",
 )
-
-
-def extinction_of_visibility(visibility: float, wavelength: float = DEFAULT_WAVELENGTH) -> float:
-    """Extinction of haze or fog in 1/m."""
-    kilometres = visibility * 1e-3
-    if kilometres > 50.0:
-        exponent = 1.6
-    elif kilometres > 6.0:
-        exponent = 1.3
-    elif kilometres > 1.0:
-        exponent = 0.16 * kilometres + 0.34
-    else:
-        exponent = max(kilometres - 0.5, 0.0)
-    return float(-math.log(0.05) / visibility * (wavelength / _GREEN) ** -exponent)
-
-
-def extinction_of_rain(rate_mm_h: float) -> float:
-    """Extinction of rain in 1/m."""
-    return _from_decibel_per_km(1.076 * rate_mm_h**0.67)
-
-
-def extinction_of_snow(rate_mm_h: float, wavelength: float = DEFAULT_WAVELENGTH) -> float:
-    """Extinction of dry snowfall in 1/m."""
-    return _from_decibel_per_km((5.42e-5 * wavelength * 1e9 + 5.4958776) * rate_mm_h**1.38)
 
 
 def defined_medium(name: str, table: MediumTable, file: Path) -> Medium:
@@ -121,13 +91,9 @@ def _extinction_of(table: MediumTable, file: Path, key: str) -> float:
     if measure is None:
         raise SceneError(file, f"{key}.{MEASURES[preset]}", f"is missing, {preset} needs it")
     if preset in ("air", "fog"):
-        return extinction_of_visibility(measure, wavelength)
+        return absorption_by_visibility(measure, wavelength)
     if preset == "rain":
-        return extinction_of_rain(measure)
+        return absorption_by_rain(measure)
     if preset == "snow":
-        return extinction_of_snow(measure, wavelength)
+        return absorption_by_snow(measure, wavelength)
     return DUST_EXTINCTION * float(measure)
-
-
-def _from_decibel_per_km(decibel: float) -> float:
-    return decibel * math.log(10.0) / 10.0 * 1e-3

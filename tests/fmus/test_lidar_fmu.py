@@ -372,7 +372,7 @@ medium = "smoke"
         ["kernels"],
         *(["step", fmu.key, 0.25 * k, 0.25] for k in range(3)),
         ["kernels"],
-        ["get", fmu.key, "nearest.range"],
+        ["get", fmu.key, "frame.points"],
     )
     assert answers[2].value, "there are kernels"
     assert set(answers[6].value) - set(answers[2].value) == set()

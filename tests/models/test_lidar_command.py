@@ -8,12 +8,12 @@ from PIL import Image
 
 from sensor_models.clouds import POINT, CloudFormat
 from sensor_models.lidar.__main__ import main
+from sensor_models.lidar.drawing import PALETTE
 from sensor_models.lidar.pictures import (
     BAR_ONLY,
     BOTTOM,
     FIELD_OF,
     LEFT,
-    PALETTE,
     RIGHT,
     SHADE,
     TOP,

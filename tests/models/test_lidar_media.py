@@ -33,7 +33,7 @@ def left(seen, body=rig.AT_ORIGIN, azimuth=0.0, reflectance=0.8, **own):
     return wall["intensity"] * math.pi / reflectance
 
 
-@pytest.mark.acceptance("AMB-1")
+@pytest.mark.acceptance("AMB-1", "AMB-2")
 @pytest.mark.parametrize(("row", "alpha", "x"), [("AMB-1", 0.01, 50.0), ("AMB-2", 0.06, 30.0)])
 def test_amb_1_and_amb_2_light_is_lost_on_each_way(row, alpha, x):
     there, both = {"AMB-1": (0.606531, 0.367879), "AMB-2": (0.165299, 0.0273237)}[row]

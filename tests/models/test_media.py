@@ -6,12 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from sensor_models.optics.media import absorption_by_visibility
 from sensor_models.scene.manifest import load_scene
-from sensor_models.scene.media import (
-    extinction_of_rain,
-    extinction_of_snow,
-    extinction_of_visibility,
-)
 from sensor_models.scene.model import Medium
 from tests.models.scene_files import write_manifest
 
@@ -19,40 +15,6 @@ from tests.models.scene_files import write_manifest
 def medium(folder: Path, table: str) -> Medium:
     text = f'[world]\nmedium = "m"\n[media.m]\n{table}\n'
     return load_scene(write_manifest(folder, text)).media[0]
-
-
-@pytest.mark.parametrize("wavelength", [905e-9, 1550e-9])
-def test_dense_fog_leaves_5_percent_at_the_visibility_at_all_wavelengths(wavelength: float) -> None:
-    for visibility in (20.0, 50.0, 499.0):
-        left = math.exp(-extinction_of_visibility(visibility, wavelength) * visibility)
-        assert left == pytest.approx(0.05, rel=1e-12)  # rounding
-
-
-def test_fog_of_50_m_has_the_published_extinction() -> None:
-    assert extinction_of_visibility(50.0) == pytest.approx(0.0599, abs=5e-5)  # of four digits
-
-
-def test_haze_leaves_5_percent_of_green_light_at_the_visibility() -> None:
-    for visibility in (800.0, 3e3, 2e4, 1e5):
-        left = math.exp(-extinction_of_visibility(visibility, 550e-9) * visibility)
-        assert left == pytest.approx(0.05, rel=1e-12)  # rounding
-
-
-def test_haze_lets_longer_waves_through_with_kims_exponents() -> None:
-    for kilometres, exponent in ((0.8, 0.3), (3.0, 0.82), (20.0, 1.3), (100.0, 1.6)):
-        visibility = 1e3 * kilometres
-        ratio = extinction_of_visibility(visibility, 1100e-9) / extinction_of_visibility(
-            visibility, 550e-9
-        )
-        assert ratio == pytest.approx(0.5**exponent, rel=1e-12)  # rounding
-
-
-def test_rain_and_snow_have_the_attenuation_of_the_recommendation() -> None:
-    decibel = 10.0 / math.log(10.0) * 1e3  # of one 1/m over a kilometre
-    assert extinction_of_rain(1.0) * decibel == pytest.approx(1.076, rel=1e-12)
-    assert extinction_of_rain(25.0) * decibel == pytest.approx(1.076 * 25**0.67, rel=1e-12)
-    a = 5.42e-5 * 1550.0 + 5.4958776
-    assert extinction_of_snow(2.0, 1550e-9) * decibel == pytest.approx(a * 2**1.38, rel=1e-12)
 
 
 def test_no_rain_is_no_extinction(tmp_path: Path) -> None:
@@ -84,7 +46,7 @@ def test_numbers_that_are_given_stand_over_those_of_the_preset(tmp_path: Path) -
     table = 'preset = "fog"\nvisibility = 50\nreturn_probability = 0.9\nbackscatter = 0.01'
     fog = medium(tmp_path, table)
     assert (fog.return_probability, fog.backscatter) == (0.9, 0.01)
-    assert fog.absorption == extinction_of_visibility(50.0)
+    assert fog.absorption == absorption_by_visibility(50.0)  # dense fog: at any wavelength
 
 
 def test_water_droplets_have_another_lidar_ratio_than_dust(tmp_path: Path) -> None:

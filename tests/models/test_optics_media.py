@@ -121,7 +121,8 @@ def test_a_stated_backscatter_is_taken_as_it_is():
 
 
 def test_backscatter_follows_pulse_and_lidar_ratio():
-    longer = media.pack_media([medium(absorption=0.06)], 10e-9, 9.4)[0, kernel.BACKSCATTER]
+    fog = medium(absorption=0.06, lidar_ratio=9.4)
+    longer = media.pack_media([fog], 10e-9)[0, kernel.BACKSCATTER]
     assert longer == pytest.approx(4.0 * media.backscatter(0.06), rel=1e-15)  # a rounding
 
 
@@ -148,6 +149,12 @@ def test_fog_leaves_a_contrast_of_five_percent_at_its_visibility():
         # the inverse of an exponential
         assert kernel.transmission(absorption, visibility) == pytest.approx(0.05, rel=1e-14)
     assert media.absorption_by_visibility(50.0) == pytest.approx(0.0599, abs=1e-4)  # 3 digits
+
+
+def test_haze_leaves_five_percent_of_green_light_at_its_visibility():
+    for visibility in (800.0, 3e3, 2e4, 1e5):
+        left = kernel.transmission(media.absorption_by_visibility(visibility), visibility)
+        assert left == pytest.approx(0.05, rel=1e-12)  # rounding
 
 
 @pytest.mark.parametrize(
