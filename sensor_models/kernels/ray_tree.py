@@ -37,336 +37,88 @@ Not modelled: polarisation, light that comes back another way than it went, diff
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.boundaries import (
+    Bounds,
+    as_near_as,
+    look_behind,
+    off_surface,
+    pass_bounds,
+)
+from sensor_models.kernels.branches import (
+    AHEAD,
+    ALONG_X,
+    ALONG_Y,
+    ALONG_Z,
+    BEHIND,
+    DEPTH,
+    EVENTS,
+    IDS,
+    LANE,
+    NUMBERS,
+    OPTICAL,
+    PLACE,
+    REDUCED,
+    START_X,
+    START_Y,
+    START_Z,
+    TO_DRAW,
+    WEIGHT,
+    Branches,
+    enter,
+    entry_of,
+    leave,
+    medium_of,
+    push,
+    step_down,
+)
+from sensor_models.kernels.echoes import (
+    add_echo,
+    advance,
+    describe_surface,
+    draw_ahead,
+    mirrored_share,
+    strength_of,
+)
 from sensor_models.kernels.embree import WIDTH
 from sensor_models.kernels.hits import (
     hit_distance,
-    hit_entity,
-    hit_label,
     hit_material,
     hit_normal,
     hit_owner,
     is_hit,
 )
-from sensor_models.kernels.lidar_layout import ECHO, Task, World
-from sensor_models.kernels.optics.beam import beam_factor, beam_of
+from sensor_models.kernels.lidar_layout import Task, World
 from sensor_models.kernels.optics.fresnel import split
 from sensor_models.kernels.optics.media import (
-    ABSORPTION,
-    BACKSCATTER,
     MEDIUM_IOR,
-    RETURN_PROBABILITY,
-    echo_distance,
-    medium_at,
-    transmission,
 )
 from sensor_models.kernels.optics.surfaces import (
     DIELECTRIC,
     KIND,
-    LAMBERT,
-    SLOPE_SQUARED,
     Surface,
-    retro,
-    specular_share,
     surface_at,
 )
 from sensor_models.kernels.packets import (
     ACCESS,
-    ORIGIN,
-    T_MAX,
-    T_MIN,
-    VALID,
     Packet,
     Triple,
     drop_ray,
     is_valid,
-    new_packet,
 )
-from sensor_models.kernels.philox import uniform
 from sensor_models.kernels.returns import (
-    ATMOSPHERIC,
-    COSINE,
-    ENTITY,
-    INTENSITY,
-    LABEL,
-    MATERIAL,
-    NODE,
-    NORMAL_X,
-    NORMAL_Y,
-    NORMAL_Z,
-    PATH,
-    RANGE,
     Echoes,
-    place_for,
 )
-from sensor_models.kernels.rotations import cross, dot
+from sensor_models.kernels.rotations import dot, times
 from sensor_models.kernels.scene_view import SceneView
 from sensor_models.kernels.tracing import (
-    hits_found,
     nearest_allowed,
-    new_notes,
     set_ray,
-    show_hit,
-    trace_all_boundaries,
 )
-
-#: Media that may lie around one another; entries of further ones are forgotten.
-NESTING = 8
-#: Depth that a tree may have, and events that a branch may.
-MOST_DEPTH, MOST_EVENTS = 16, 64
-#: Branches on the stack. A packet replaces WIDTH of them by twice as many, each a level deeper.
-MOST_BRANCHES = WIDTH * (MOST_DEPTH + 4)
-
-# Columns of Branches.numbers: where it starts and goes, then W, S, Q, and how far ahead the echo
-# of the medium is.
-START_X, START_Y, START_Z, ALONG_X, ALONG_Y, ALONG_Z, WEIGHT, OPTICAL, REDUCED, AHEAD = range(10)
-NUMBERS = 10
-# Columns of Branches.ids: lane of its ray, number of the sub-ray, node, depth, events; then how
-# many media are around, and for each who it belongs to and its row in World.media.
-LANE, BEAM_RAY, PLACE, DEPTH, EVENTS, AROUND, OWNERS = 0, 1, 2, 3, 4, 5, 6
-MEDIA = OWNERS + NESTING
-IDS = MEDIA + NESTING
-
-#: Bits of the counter of a random draw that nodes and events take.
-NODE_SHIFT, EVENT_SHIFT = 25, 7
-#: Row of the rays in flight that shows the one that is looked at behind the surface it meets.
-BEHIND = WIDTH
-#: Stands for the way to the echo of a medium that was not drawn yet.
-TO_DRAW = -1.0
-#: Grazing: below this cosine nothing comes back.
-GRAZING = 1e-6
-
-
-class Branches(NamedTuple):
-    """Rays that still have to be traced."""
-
-    numbers: NDArray[np.float64]
-    ids: NDArray[np.int64]
-    held: NDArray[np.int64]  # (1,)
-
-
-class Bounds(NamedTuple):
-    """The boundaries of volumes on the way of the rays of a packet."""
-
-    packet: Packet  # the same rays
-    notes: NDArray[np.int32]  # all boundaries of each, the nearest first
-
-
-@njit(cache=True)
-def new_bounds() -> Bounds:
-    """Room for the boundaries on the way of a packet."""
-    return Bounds(new_packet(), new_notes(MOST_EVENTS))
-
-
-@njit(cache=True)
-def new_branches(most: int) -> Branches:
-    """Room for some branches."""
-    return Branches(
-        np.empty((most, NUMBERS)), np.zeros((most, IDS), np.int64), np.zeros(1, np.int64)
-    )
-
-
-@njit(**ACCESS)
-def medium_of(branches: Branches, lane: int) -> int:
-    """The row of the medium that a branch is in; row 0 fills the world."""
-    around = branches.ids[lane, AROUND]
-    return branches.ids[lane, MEDIA + around - 1] if around > 0 else 0
-
-
-@njit(**ACCESS)
-def enter(branches: Branches, place: int, owner: int, medium: int) -> None:
-    """Take note that a branch is in a medium now."""
-    around = branches.ids[place, AROUND]
-    if around < NESTING:
-        branches.ids[place, OWNERS + around] = owner
-        branches.ids[place, MEDIA + around] = medium
-        branches.ids[place, AROUND] = around + 1
-
-
-@njit(**ACCESS)
-def entry_of(branches: Branches, place: int, owner: int) -> int:
-    """Where among the media around a branch is that of an owner, -1 if it is in none."""
-    for k in range(branches.ids[place, AROUND] - 1, -1, -1):
-        if branches.ids[place, OWNERS + k] == owner:
-            return k
-    return -1
-
-
-@njit(**ACCESS)
-def leave(branches: Branches, place: int, entry: int) -> None:
-    """Take note that a branch is out of a medium."""
-    around = branches.ids[place, AROUND] - 1
-    for k in range(entry, around):
-        branches.ids[place, OWNERS + k] = branches.ids[place, OWNERS + k + 1]
-        branches.ids[place, MEDIA + k] = branches.ids[place, MEDIA + k + 1]
-    branches.ids[place, AROUND] = around
-
-
-@njit(**ACCESS)
-def draw_ahead(
-    task: Task, world: World, keys: NDArray[np.uint64], flight: Branches, lane: int, ray: int
-) -> None:
-    """Draw how far ahead the medium that was just entered answers."""
-    medium = medium_at(world.media, medium_of(flight, lane))
-    flight.numbers[lane, AHEAD] = math.inf
-    if medium[RETURN_PROBABILITY] > 0.0:
-        beam_ray = ray * task.subrays + flight.ids[lane, BEAM_RAY]
-        step = (flight.ids[lane, PLACE] << EVENT_SHIFT) + flight.ids[lane, EVENTS]
-        draw = uniform(keys[ECHO], task.frame, (beam_ray << NODE_SHIFT) + step)
-        flight.numbers[lane, AHEAD] = echo_distance(medium, draw)
-
-
-@njit(**ACCESS)
-def intensity_of_echo(
-    task: Task, world: World, weight: float, path: float, strength: float
-) -> float:
-    """The raw intensity of an echo in 1/sr."""
-    back = weight if task.round_trip else 1.0
-    return float(weight * back * strength * beam_factor(beam_of(world.beam), path))
-
-
-@njit(**ACCESS)
-def counts(task: Task, distance: float, intensity: float) -> bool:
-    """Whether an echo is in range and, if it is not one of several of a beam, strong enough."""
-    if not (task.least_range <= distance <= task.most_range and intensity > 0.0):
-        return False
-    return task.subrays > 1 or intensity >= task.least_intensity
-
-
-@njit(**ACCESS)
-def strength_of(
-    surface: Surface, along: Triple, normal: Triple, cosine: float, index: float, cone: float
-) -> float:
-    """What a surface sends back, f(l, l) (n.l), in 1/sr."""
-    tilt = cross(along, normal)
-    f = retro(surface, cosine, min(dot(tilt, tilt), 1.0), index, cone)
-    return f * cosine if cosine > GRAZING else 0.0
-
-
-@njit(**ACCESS)
-def mirrored_share(
-    task: Task, surface: Surface, depth: int, weight: float, cosine: float, index: float
-) -> float:
-    """The share of light that goes on from an opaque surface, 0 if that is not worth following."""
-    if depth >= task.most_depth or surface[KIND] == LAMBERT:
-        return 0.0
-    # The share of a perfect mirror of this roughness: cheap, and often too little.
-    if weight * task.cone < task.least_weight * (surface[SLOPE_SQUARED] * cosine + task.cone):
-        return 0.0
-    share: float = specular_share(surface, cosine, index, task.cone)
-    return share if weight * share >= task.least_weight else 0.0
-
-
-@njit(**ACCESS)
-def add_echo(
-    task: Task,
-    world: World,
-    echoes: Echoes,
-    ray_lane: int,
-    distance: float,
-    weight: float,
-    reduced: float,
-    strength: float,
-    node: int,
-) -> int:
-    """Note an echo of a ray; returns its place, -1 if it does not count."""
-    path = 2.0 * reduced if task.round_trip else reduced
-    intensity = intensity_of_echo(task, world, weight, path, strength) / task.subrays
-    if not counts(task, distance, intensity):
-        return -1
-    place: int = place_for(echoes, ray_lane, distance, intensity)
-    if place >= 0:
-        numbers, ids = echoes.numbers, echoes.ids
-        numbers[ray_lane, place, RANGE] = distance
-        numbers[ray_lane, place, INTENSITY] = intensity
-        numbers[ray_lane, place, PATH] = path
-        ids[ray_lane, place, NODE] = node
-    return place
-
-
-@njit(**ACCESS)
-def describe_surface(
-    view: SceneView,
-    packet: Packet,
-    lane: int,
-    echoes: Echoes,
-    ray_lane: int,
-    place: int,
-    toward: Triple,
-    cosine: float,
-) -> None:
-    """Write what an echo comes from."""
-    numbers, ids = echoes.numbers, echoes.ids
-    numbers[ray_lane, place, COSINE] = cosine
-    numbers[ray_lane, place, NORMAL_X] = toward[0]
-    numbers[ray_lane, place, NORMAL_Y] = toward[1]
-    numbers[ray_lane, place, NORMAL_Z] = toward[2]
-    ids[ray_lane, place, ENTITY] = hit_entity(view, packet, lane)
-    ids[ray_lane, place, MATERIAL] = hit_material(view, packet, lane)
-    ids[ray_lane, place, LABEL] = hit_label(view, packet, lane)
-    ids[ray_lane, place, ATMOSPHERIC] = 0
-
-
-@njit(**ACCESS)
-def describe_medium(echoes: Echoes, ray_lane: int, place: int) -> None:
-    """Write that an echo comes from no surface."""
-    numbers, ids = echoes.numbers, echoes.ids
-    numbers[ray_lane, place, COSINE] = 1.0
-    numbers[ray_lane, place, NORMAL_X] = 0.0
-    numbers[ray_lane, place, NORMAL_Y] = 0.0
-    numbers[ray_lane, place, NORMAL_Z] = 0.0
-    ids[ray_lane, place, ENTITY] = -1
-    ids[ray_lane, place, MATERIAL] = -1
-    ids[ray_lane, place, LABEL] = -1
-    ids[ray_lane, place, ATMOSPHERIC] = 1
-
-
-@njit(**ACCESS)
-def push(
-    flight: Branches,
-    lane: int,
-    branches: Branches,
-    along: Triple,
-    off: Triple,
-    share: float,
-) -> int:
-    """Put a branch on the stack that goes on from where one arrived; -1 if there is no room.
-
-    ``flight`` holds the state on arrival; ``off`` leads away from the interface.
-    """
-    place: int = branches.held[0]
-    if place >= len(branches.numbers):
-        return -1
-    branches.held[0] = place + 1
-    for k in range(NUMBERS):
-        branches.numbers[place, k] = flight.numbers[lane, k]
-    for k in range(OWNERS + flight.ids[lane, AROUND]):
-        branches.ids[place, k] = flight.ids[lane, k]
-    for k in range(MEDIA, MEDIA + flight.ids[lane, AROUND]):
-        branches.ids[place, k] = flight.ids[lane, k]
-    for k in range(3):
-        branches.numbers[place, START_X + k] += off[k]
-        branches.numbers[place, ALONG_X + k] = along[k]
-    branches.numbers[place, WEIGHT] *= share
-    return place
-
-
-@njit(**ACCESS)
-def step_down(branches: Branches, place: int, side: int) -> None:
-    """Make a branch that of a child in the heap: side 1 reflected, 2 transmitted."""
-    branches.ids[place, PLACE] = 2 * branches.ids[place, PLACE] + side
-    branches.ids[place, DEPTH] += 1
-
-
-@njit(**ACCESS)
-def scaled(vector: Triple, factor: float) -> Triple:
-    """A vector times a number."""
-    return factor * vector[0], factor * vector[1], factor * vector[2]
 
 
 @njit(**ACCESS)
@@ -391,113 +143,7 @@ def go_on(task: Task, flight: Branches, branches: Branches, away: float) -> None
     if flight.ids[BEHIND, EVENTS] < task.most_events:
         flight.ids[BEHIND, EVENTS] += 1
         along = (numbers[BEHIND, ALONG_X], numbers[BEHIND, ALONG_Y], numbers[BEHIND, ALONG_Z])
-        push(flight, BEHIND, branches, along, scaled(along, away), 1.0)
-
-
-@njit(**ACCESS)
-def trace_bounds(view: SceneView, packet: Packet, bounds: Bounds, coherent: bool) -> None:
-    """Find the boundaries of volumes on the way of a packet that was traced, to what it hits."""
-    other = bounds.packet
-    for k in range(ORIGIN, T_MAX):
-        other.words[k] = packet.words[k]
-    for lane in range(WIDTH):
-        other.words[VALID + lane] = packet.words[VALID + lane]
-        other.floats[T_MAX + lane] = packet.floats[T_MAX + lane]
-        if is_hit(packet, lane):
-            length = hit_distance(packet, lane)
-            other.floats[T_MAX + lane] = length + as_near_as(packet, lane, length)
-    trace_all_boundaries(view, other, coherent, bounds.notes)
-
-
-@njit(**ACCESS)
-def as_near_as(packet: Packet, lane: int, length: float) -> float:
-    """What is no further than this from a surface lies at it, as far as float32 can tell."""
-    return float(4.0 * max(off_surface(length), packet.floats[T_MIN + lane]))
-
-
-@njit(**ACCESS)
-def off_surface(length: float) -> float:
-    """How far from a surface the branches start that leave it; a ray of some length hit it."""
-    return 1e-6 * max(1.0, length)
-
-
-@njit(**ACCESS)
-def cross_boundary(
-    view: SceneView,
-    world: World,
-    bounds: Bounds,
-    lane: int,
-    number: int,
-    flight: Branches,
-    row: int,
-) -> None:
-    """Take note in a row of ``flight`` that a boundary is crossed.
-
-    Those that meet at an edge are crossed together, so who enters twice is in but once.
-    """
-    show_hit(bounds.packet, bounds.notes, lane, number)
-    owner, numbers = hit_owner(bounds.packet, lane), flight.numbers
-    entry = entry_of(flight, row, owner)
-    along = (numbers[row, ALONG_X], numbers[row, ALONG_Y], numbers[row, ALONG_Z])
-    outward = dot(along, hit_normal(view, bounds.packet, lane)) > 0.0
-    if outward and entry >= 0:
-        leave(flight, row, entry)
-    elif not outward and entry < 0:
-        enter(flight, row, owner, world.medium_of_volume[owner])
-
-
-@njit(**ACCESS)
-def pass_bounds(
-    view: SceneView,
-    bounds: Bounds,
-    lane: int,
-    task: Task,
-    world: World,
-    keys: NDArray[np.uint64],
-    echoes: Echoes,
-    flight: Branches,
-    ray: int,
-    end: float,
-) -> tuple[float, int]:
-    """Bring a ray through the boundaries on its way that lie before ``end``.
-
-    Returns:
-        How far it came, negative if it ends on the way, and how many boundaries those are.
-    """
-    done, number = 0.0, 0
-    found = min(hits_found(bounds.packet, lane), MOST_EVENTS)
-    while number < found:
-        show_hit(bounds.packet, bounds.notes, lane, number)
-        length = float(hit_distance(bounds.packet, lane))
-        if length >= end:
-            break
-        if not advance(task, world, echoes, flight, lane, length - done):
-            return -1.0, number
-        if flight.ids[lane, EVENTS] >= task.most_events:
-            return -1.0, number
-        flight.ids[lane, EVENTS] += 1
-        before = medium_of(flight, lane)
-        cross_boundary(view, world, bounds, lane, number, flight, lane)
-        if medium_of(flight, lane) != before:
-            draw_ahead(task, world, keys, flight, lane, ray)
-        done, number = length, number + 1
-    return done, number
-
-
-@njit(**ACCESS)
-def look_behind(
-    view: SceneView, world: World, bounds: Bounds, lane: int, flight: Branches, passed: int
-) -> None:
-    """Put the ray of a lane behind the boundaries at the surface it meets, in a row of its own."""
-    for k in range(NUMBERS):
-        flight.numbers[BEHIND, k] = flight.numbers[lane, k]
-    for k in range(IDS):
-        flight.ids[BEHIND, k] = flight.ids[lane, k]
-    if view.volumes > 0:
-        for number in range(passed, min(hits_found(bounds.packet, lane), MOST_EVENTS)):
-            cross_boundary(view, world, bounds, lane, number, flight, BEHIND)
-        if medium_of(flight, BEHIND) != medium_of(flight, lane):
-            flight.numbers[BEHIND, AHEAD] = TO_DRAW
+        push(flight, BEHIND, branches, along, times(away, along), 1.0)
 
 
 @njit(**ACCESS)
@@ -523,7 +169,7 @@ def meet_opaque(
             along[1] + twice * toward[1],
             along[2] + twice * toward[2],
         )
-        place = push(flight, lane, branches, mirrored, scaled(toward, away), share)
+        place = push(flight, lane, branches, mirrored, times(away, toward), share)
         if place >= 0:
             step_down(branches, place, 1)
 
@@ -546,44 +192,14 @@ def meet_dielectric(
     weight = flight.numbers[lane, WEIGHT]
     back, mirrored, refracted = split(along, toward, index, behind)
     if back > 0.0 and weight * back >= task.least_weight:
-        place = push(flight, lane, branches, mirrored, scaled(toward, away), back)
+        place = push(flight, lane, branches, mirrored, times(away, toward), back)
         if place >= 0:
             step_down(branches, place, 1)
     if back < 1.0 and weight * (1.0 - back) >= task.least_weight:
-        place = push(flight, BEHIND, branches, refracted, scaled(toward, -away), 1.0 - back)
+        place = push(flight, BEHIND, branches, refracted, times(-away, toward), 1.0 - back)
         if place >= 0:
             step_down(branches, place, 2)
             branches.numbers[place, AHEAD] = TO_DRAW
-
-
-@njit(**ACCESS)
-def answer_on_the_way(
-    task: Task, world: World, echoes: Echoes, flight: Branches, lane: int, length: float
-) -> None:
-    """Note the echo of the medium if it comes from a stretch of some length."""
-    numbers, ids = flight.numbers, flight.ids
-    ahead = numbers[lane, AHEAD]
-    if not ahead <= length:
-        numbers[lane, AHEAD] = ahead - length
-        return
-    numbers[lane, AHEAD] = math.inf
-    row = medium_of(flight, lane)
-    index = world.media[row, MEDIUM_IOR]
-    left = numbers[lane, WEIGHT] * transmission(world.media[row, ABSORPTION], ahead)
-    distance, reduced = numbers[lane, OPTICAL] + index * ahead, numbers[lane, REDUCED]
-    place = add_echo(
-        task,
-        world,
-        echoes,
-        ids[lane, LANE],
-        distance,
-        left,
-        reduced + ahead / index,
-        world.media[row, BACKSCATTER],
-        ids[lane, PLACE],
-    )
-    if place >= 0:
-        describe_medium(echoes, ids[lane, LANE], place)
 
 
 @njit(**ACCESS)
@@ -610,7 +226,7 @@ def arrive_at_surface(
     facing = -dot(along, normal)
     away = off_surface(length)
     cosine = min(abs(facing), 1.0)
-    toward = scaled(normal, 1.0 if facing >= 0.0 else -1.0)
+    toward = times(1.0 if facing >= 0.0 else -1.0, normal)
     material, owner = hit_material(view, packet, lane), hit_owner(packet, lane)
     surface = surface_at(world.surfaces, material)
     index = world.media[medium_of(flight, lane), MEDIUM_IOR]
@@ -647,26 +263,6 @@ def arrive_at_surface(
         meet_dielectric(task, flight, lane, branches, along, toward, index, behind, away)
     else:
         meet_opaque(task, flight, lane, branches, surface, along, toward, cosine, index, away)
-
-
-@njit(**ACCESS)
-def advance(
-    task: Task, world: World, echoes: Echoes, flight: Branches, lane: int, length: float
-) -> bool:
-    """Bring a ray some way on in its medium; False if that is out of reach."""
-    numbers, row = flight.numbers, medium_of(flight, lane)
-    index = world.media[row, MEDIUM_IOR]
-    reach = (task.most_range - numbers[lane, OPTICAL]) / index
-    if numbers[lane, AHEAD] < math.inf:
-        answer_on_the_way(task, world, echoes, flight, lane, min(length, reach))
-    if not (length <= reach and length < math.inf):
-        return False
-    numbers[lane, WEIGHT] *= transmission(world.media[row, ABSORPTION], length)
-    numbers[lane, OPTICAL] += index * length
-    numbers[lane, REDUCED] += length / index
-    for k in range(3):
-        numbers[lane, START_X + k] += length * numbers[lane, ALONG_X + k]
-    return True
 
 
 @njit(**{**ACCESS, "forceinline": False})

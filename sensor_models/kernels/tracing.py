@@ -159,15 +159,6 @@ def trace_quickly(view: SceneView, packet: Packet, coherent: bool) -> None:
         packet.floats[BEST_T + lane] = packet.floats[T_MAX + lane] if hit else INFINITY
 
 
-@njit(**ACCESS)
-def trace_everything(view: SceneView, packet: Packet, coherent: bool) -> None:
-    """Find the nearest surface or boundary of a volume along each ray of a packet."""
-    _begin(view, packet, coherent, KEEP_NEAREST)
-    _trace_first(view, packet, STATIC)
-    _trace_into(view, packet, MOVING)
-    _trace_into(view, packet, VOLUMES)
-
-
 @njit(cache=True)
 def new_notes(most: int) -> NDArray[np.int32]:
     """Room for the nearest ``most`` hits of each ray of a packet."""

@@ -10,6 +10,7 @@ A frame is a ``CloudBuffer``: room for the returns of all rays, with a count for
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -200,11 +201,13 @@ class Lidar:
             cloud: where the points go.
             bodies: poses of the movable bodies, (n, 7); None for where they are.
         """
+        if columns[0] >= columns[1]:
+            return
         task = self._task(frame, times, columns)
         packets = layout.packets_of(task)
         nearest = np.full((-(-packets // layout.CHUNK), 2), np.inf)
         arrays = layout.Cloud(cloud.returns, cloud.counts, nearest)
-        rays = self._rays(scene, poses, frame, bodies)
+        rays = self._rays(scene, poses, frame, columns, bodies)
         scene.run(
             kernel.scan,
             task,
@@ -221,12 +224,18 @@ class Lidar:
             cloud.nearest = min(cloud.nearest, (distance, int(place)))
 
     def _rays(
-        self, scene: RayScene, poses: Floats, frame: int, bodies: Floats | None
+        self,
+        scene: RayScene,
+        poses: Floats,
+        frame: int,
+        columns: tuple[int, int],
+        bodies: Floats | None,
     ) -> layout.Rays:
         directions, azimuth, elevation = self._angles_of(frame)
-        inside = np.empty((len(poses), 0), np.int32)
-        if scene.scene.volumes:
-            inside = scene.volumes_at(poses[:, 9:], bodies=bodies)
+        inside = np.full((len(poses), len(scene.scene.volumes)), -1, np.int32)
+        if inside.size:
+            part = self._knots_of(columns, len(poses))
+            inside[part] = scene.volumes_at(poses[part, 9:], bodies=bodies)
         pattern = self.pattern
         return layout.Rays(
             directions,
@@ -238,6 +247,12 @@ class Lidar:
             poses,
             inside,
         )
+
+    def _knots_of(self, columns: tuple[int, int], knots: int) -> slice:
+        """The knots at or before the times of the rays of some columns."""
+        rays = slice(columns[0] * self.pattern.rows, columns[1] * self.pattern.rows)
+        offsets = self.pattern.offset[rays]
+        return slice(int(offsets.min() * (knots - 1)), int(offsets.max() * (knots - 1)) + 1)
 
     def _angles_of(self, frame: int) -> tuple[Floats, NDArray[np.float32], NDArray[np.float32]]:
         number = 0 if self.pattern.repeats else frame
@@ -259,16 +274,9 @@ class Lidar:
     def _make_world(self, scene: Scene) -> layout.World:
         own = self.parameters
         surfaces = pack_materials(scene.materials, own.wavelength)
-        media = pack_media(scene.media, own.pulse_length)
-        for name, column in (
-            ("absorption", medium_kernel.ABSORPTION),
-            ("return_shape", medium_kernel.RETURN_SHAPE),
-            ("return_scale", medium_kernel.RETURN_SCALE),
-            ("return_probability", medium_kernel.RETURN_PROBABILITY),
-        ):
-            value = getattr(self.ambient, name)
-            if value != OF_SCENE:
-                media[0, column] = value
+        own_medium = {name: v for name, v in vars(self.ambient).items() if v != OF_SCENE}
+        around = replace(scene.media[0], **own_medium)
+        media = pack_media([around, *scene.media[1:]], own.pulse_length)
         inside = np.zeros((len(surfaces), media.shape[1]))
         inside[:, medium_kernel.RETURN_SHAPE] = inside[:, medium_kernel.RETURN_SCALE] = 1.0
         inside[:, medium_kernel.MEDIUM_IOR] = surfaces[:, surface_kernel.IOR]

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from enum import IntEnum
 
-from sensor_models.kernels.ray_tree import MOST_DEPTH, MOST_EVENTS
+from sensor_models.kernels.branches import MOST_DEPTH, MOST_EVENTS
 from sensor_models.optics.beam import BeamParameters
 from sensor_models.optics.media import DEFAULT_PULSE_LENGTH, SPEED_OF_LIGHT
 from sensor_models.quantities import (

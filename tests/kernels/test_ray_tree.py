@@ -6,9 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sensor_models.kernels.embree import WIDTH
-from sensor_models.kernels.optics import media as media_kernel
-from sensor_models.kernels.ray_tree import (
+from sensor_models.kernels.branches import (
     AHEAD,
     AROUND,
     BEAM_RAY,
@@ -22,7 +20,6 @@ from sensor_models.kernels.ray_tree import (
     PLACE,
     START_X,
     WEIGHT,
-    draw_ahead,
     enter,
     entry_of,
     leave,
@@ -31,6 +28,9 @@ from sensor_models.kernels.ray_tree import (
     push,
     step_down,
 )
+from sensor_models.kernels.echoes import draw_ahead
+from sensor_models.kernels.embree import WIDTH
+from sensor_models.kernels.optics import media as media_kernel
 from sensor_models.lidar.lidar import TERMS, Lidar
 from sensor_models.lidar.parameters import LidarParameters
 from sensor_models.random import stream_key

@@ -12,7 +12,7 @@ from sensor_models.lidar.parameters import (
     PathConvention,
     ReturnMode,
 )
-from sensor_models.optics.media import echo_density, echo_probability
+from sensor_models.optics.media import backscatter, echo_density, echo_probability
 from sensor_models.scene.model import Body, Instance, Medium, MediumVolume, Scene
 from sensor_models.scene.tracing import RayScene
 from tests import lidar_scenes as rig
@@ -140,15 +140,20 @@ def test_a_frame_has_draws_of_its_own():
 def test_the_ambient_medium_may_answer_where_the_scenes_does_not():
     own = AmbientParameters(0.01, 2.0, 5.0, 0.4)
     device = Lidar(LidarParameters(**rig.ALL), rig.ahead(3000), ambient=own)
-    points = rig.capture(rig.scene(rig.across(12.0)), lidar=device)
-    share = (points["atmospheric"] == 1).sum() / 3000
-    # The back-scatter of the scene's medium, which has none, stays: nothing is seen.
-    assert share == 0.0
-    hazy = rig.scene(rig.across(12.0), media=(Medium("haze", 0.01),))
-    points = rig.capture(hazy, lidar=device)
-    share = (points["atmospheric"] == 1).sum() / 3000
     sigma = math.sqrt(0.276624 * (1 - 0.276624) / 3000)
-    assert share == pytest.approx(0.276624, abs=4.0 * sigma)
+    for media in ((Medium(),), (Medium("haze", 0.01),)):
+        points = rig.capture(rig.scene(rig.across(12.0), media=media), lidar=device)
+        share = (points["atmospheric"] == 1).sum() / 3000
+        assert share == pytest.approx(0.276624, abs=4.0 * sigma)
+
+
+def test_back_scatter_follows_the_extinction_that_the_lidar_is_given():
+    own = AmbientParameters(0.01, 2.0, 5.0, 1.0)
+    device = Lidar(LidarParameters(**rig.ALL), rig.ahead(300), ambient=own)
+    points = rig.capture(rig.scene(rig.across(1000.0), media=(Medium("haze", 0.5),)), lidar=device)
+    echoes = points[points["atmospheric"] == 1]
+    expected = backscatter(0.01) * np.exp(-0.02 * echoes["range"].astype(float))
+    np.testing.assert_allclose(echoes["intensity"], expected, rtol=FLOAT32)
 
 
 # ---- volumes ----------------------------------------------------------------------------------

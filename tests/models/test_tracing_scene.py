@@ -13,7 +13,7 @@ from numba import njit
 from sensor_models.kernels.embree import WIDTH
 from sensor_models.kernels.hits import hit_distance, hit_instance, is_hit
 from sensor_models.kernels.packets import new_packet
-from sensor_models.kernels.tracing import claim, set_ray, trace_everything, trace_surfaces
+from sensor_models.kernels.tracing import claim, set_ray, trace_surfaces
 from sensor_models.quantities import ParameterError
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.model import Body, Instance, Medium, MediumVolume
@@ -205,7 +205,7 @@ def test_a_forked_child_traces_and_moves():
 
 
 @njit(nogil=True)
-def _distances(view, claims, directions, everything, t, instance):
+def _distances(view, claims, directions, t, instance):
     """A kernel as lidars and cameras have them: rays are made, traced and read in one loop."""
     packet = new_packet()
     chunk = claim(claims)
@@ -214,10 +214,7 @@ def _distances(view, claims, directions, everything, t, instance):
             ray = min(chunk * WIDTH + lane, len(directions) - 1)
             direction = directions[ray, 0], directions[ray, 1], directions[ray, 2]
             set_ray(view, packet, lane, (0.0, 0.0, 0.0), direction, 1e-6, 100.0)
-        if everything:
-            trace_everything(view, packet, False)
-        else:
-            trace_surfaces(view, packet, False)
+        trace_surfaces(view, packet, False)
         for lane in range(WIDTH):
             ray = chunk * WIDTH + lane
             if ray < len(directions) and is_hit(packet, lane):
@@ -226,11 +223,11 @@ def _distances(view, claims, directions, everything, t, instance):
         chunk = claim(claims)
 
 
-def run_kernel(scene, directions, everything):
+def run_kernel(scene, directions):
     t = np.full(len(directions), np.inf, np.float32)
     instance = np.full(len(directions), -99, np.int32)
     with RayScene(scene, threads=2) as rays:
-        rays.run(_distances, directions, everything, t, instance)
+        rays.run(_distances, directions, t, instance)
     return t, instance
 
 
@@ -238,23 +235,20 @@ def test_a_kernel_traces_by_itself_what_a_trace_does():
     random = np.random.default_rng(3)
     scene = twin.scene_of(twin.mesh_of_corners(twin.random_triangles(random, 500)))
     directions = twin.unit_vectors(random, 1000)
-    t, instance = run_kernel(scene, directions, everything=False)
+    t, instance = run_kernel(scene, directions)
     with RayScene(scene) as rays:
         hits = rays.trace((0, 0, 0), directions, 100.0)
     np.testing.assert_array_equal(t, hits.t)
     np.testing.assert_array_equal(instance >= 0, hits.instance >= 0)
 
 
-def test_a_boundary_of_a_volume_comes_before_a_surface_at_the_same_place():
+def test_boundaries_of_volumes_stop_no_ray():
     volumes = (MediumVolume(0, Instance(0, np.eye(4), 50)),)
     far = twin.box((4, -1, -1), (5, 1, 1))
-    instances = [Instance(0, np.eye(4), 1), Instance(1, np.eye(4), 2)]
+    instances = [Instance(1, np.eye(4), 2)]
     scene = twin.scene_of(CUBE, far, instances=instances, volumes=volumes, media=(Medium(),))
-    t, instance = run_kernel(scene, np.array(AHEAD * 20), everything=True)
-    assert (t == 1.0).all()
-    assert (instance == -1).all()  # the volume
-    t, instance = run_kernel(scene, np.array(AHEAD * 20), everything=False)
-    assert (t == 1.0).all()
+    t, instance = run_kernel(scene, np.array(AHEAD * 20))
+    assert (t == 4.0).all()
     assert (instance == 0).all()
 
 
