@@ -3,7 +3,7 @@
 pcd    version 0.7, binary: a header, then the records as they are. ``VIEWPOINT`` is the sensor's
        pose in the world if the points are in the sensor frame, else nothing.
 ply    binary, little endian: a header, then the records as they are. Comments tell frame, pose,
-       units and meanings. Normals are called nx, ny, nz, as all readers of PLY expect.
+       units and meanings. Normals stand there twice, also as nx, ny, nz, as readers of PLY expect.
 npy    the structured array, made for ``numpy.load(path, mmap_mode="r")``
 las    version 1.4, point format 6: positions of 0.1 mm, and all else exact (``las``)
 laz    the same, compressed
@@ -92,7 +92,8 @@ FIELDS: dict[str, tuple[str, str]] = {
 
 PCD_TYPES = {"f": "F", "i": "I", "u": "U"}
 PLY_KINDS = {"f": "float", "i": "int", "u": "uint"}
-PLY_NAMES = {"normal_x": "nx", "normal_y": "ny", "normal_z": "nz"}
+#: What readers of PLY take for normals, beside our own names.
+PLY_NORMALS = {"nx": "normal_x", "ny": "normal_y", "nz": "normal_z"}
 
 
 class CloudFormat(IntEnum):
@@ -211,8 +212,21 @@ def _write_pcd(path: Path, points: Points, viewpoint: Viewpoint) -> int:
 
 
 def _write_ply(path: Path, points: Points, viewpoint: Viewpoint) -> int:
+    if "normal_x" in (points.dtype.names or ()):
+        points = _with_ply_normals(points)
     write_parts(path, _header(_ply_header(points, viewpoint)), points.data)
     return len(points)
+
+
+def _with_ply_normals(points: Points) -> Points:
+    """The same points with their normals under the names of PLY as well."""
+    more = [(name, points.dtype[own]) for name, own in PLY_NORMALS.items()]
+    both = np.empty(len(points), [*_columns(points), *more])
+    for name in points.dtype.names or ():
+        both[name] = points[name]
+    for name, own in PLY_NORMALS.items():
+        both[name] = points[own]
+    return both
 
 
 def _write_npy(path: Path, points: Points, _viewpoint: Viewpoint) -> int:
@@ -248,7 +262,7 @@ def _pcd_header(points: Points, viewpoint: Viewpoint) -> list[str]:
 
 
 def _ply_header(points: Points, viewpoint: Viewpoint) -> list[str]:
-    columns = [(PLY_NAMES.get(name, name), name, kind) for name, kind in _columns(points)]
+    columns = [(name, PLY_NORMALS.get(name, name), kind) for name, kind in _columns(points)]
     return [
         "ply",
         "format binary_little_endian 1.0",

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.clouds import PLY_NAMES, CloudFormat
+from sensor_models.clouds import PLY_NORMALS, CloudFormat
 from sensor_models.files import OutputError
 from sensor_models.las import EXACT, OWN
 from sensor_models.quantities import ParameterError
@@ -87,10 +87,10 @@ def _read_ply(path: Path) -> Points:
     elements = [line.split()[1:] for line in lines if line.startswith("element ")]
     if len(elements) != 1 or elements[0][0] != "vertex":
         raise ValueError("needed is the element vertex alone")
-    own = {ply: name for name, ply in PLY_NAMES.items()}
     properties = [line.split()[1:] for line in lines if line.startswith("property ")]
-    record = np.dtype([(own.get(name, name), f"<{KINDS_OF_PLY[t]}") for t, name in properties])
-    return _records(path, start, record, int(elements[0][1]))
+    record = np.dtype([(name, f"<{KINDS_OF_PLY[t]}") for t, name in properties])
+    points = _records(path, start, record, int(elements[0][1]))
+    return points[[name for _, name in properties if name not in PLY_NORMALS]]
 
 
 def _header(path: Path, last: bytes) -> tuple[list[str], int]:
