@@ -126,7 +126,8 @@ class FrameRun(ABC):
         """Wait for the files of the first so many frames, or of all, and name the newest."""
         if self.writer is not None:
             self.writer.flush(frames)
-            self.fmu.put("frame.file", file)
+            if not self.writer.failed:
+                self.fmu.put("frame.file", file)
 
     def close(self) -> None:
         """Finish the files and leave the scene."""

@@ -122,6 +122,11 @@ class FrameWriter:
         """How many frames were taken so far."""
         return self._taken
 
+    @property
+    def failed(self) -> bool:
+        """Whether a file could not be written; what came after it was dropped."""
+        return self._over
+
     def flush(self, frames: int | None = None) -> None:
         """Wait until all is written, or the first so many of the frames."""
         if self._process == os.getpid():

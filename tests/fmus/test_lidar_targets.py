@@ -134,6 +134,7 @@ COATED = """
 [materials.coat]
 kind = "two_layer"
 two_way = {two_way}
+source = "by definition"
 
 [[materials.coat.surface]]
 diffuse_reflectance = 0.8
@@ -209,6 +210,43 @@ def test_the_medium_takes_its_share_of_the_light(
     (point,) = look(lidar, tmp_path, pose_before(8010, distance), **how)
     assert point["entity_id"] == 8010
     assert point["intensity"] * math.pi / 0.8 == pytest.approx(expected, abs=1e-6)  # the row's
+
+
+def test_fog_that_parameters_bring_is_that_of_a_scene(lidar_fmu: Path, tmp_path: Path) -> None:
+    wall = """
+[meshes.wall]
+box = { size = [1, 50, 50] }
+material = "concrete"
+
+[[instances]]
+mesh = "wall"
+position = [50.5, 0, 0]
+"""
+    numbers = {
+        "absorption": 0.06,
+        "return_shape": 2.0,
+        "return_scale": 2.0,
+        "return_probability": 0.9,
+    }
+    lines = "\n".join(f"{name} = {value}" for name, value in numbers.items())
+    fog = f"""
+[world]
+medium = "fog"
+
+[media.fog]
+{lines}
+"""
+    own = {f"ambient.{name}": value for name, value in numbers.items()}
+    found = []
+    for name, (text, parameters) in {"scene": (fog + wall, {}), "own": (wall, own)}.items():
+        (tmp_path / name).mkdir()
+        scene = str(write_manifest(tmp_path / name, text))
+        many = {"pattern.rows": 20, "pattern.columns": 20, "return_mode": 4, **parameters}
+        aside = {"pattern.azimuth.max": 0.1, "pattern.elevation.max": 0.1}
+        with open_fmu(lidar_fmu) as lidar:
+            found.append(look(lidar, tmp_path / name / "out", {}, scene, **many, **aside))
+    assert (found[0]["atmospheric"] == 1).sum() > 300
+    assert found[0].tobytes() == found[1].tobytes()
 
 
 @pytest.mark.acceptance("BEAM-2")
