@@ -91,8 +91,28 @@ def draw_ahead(
     if medium[RETURN_PROBABILITY] > 0.0:
         beam_ray = ray * task.subrays + flight.ids[lane, BEAM_RAY]
         step = (flight.ids[lane, PLACE] << EVENT_SHIFT) + flight.ids[lane, EVENTS]
-        draw = uniform(keys[ECHO], task.frame, (beam_ray << NODE_SHIFT) + step)
+        draw = draw_of_entry(task, keys, beam_ray, step)
         flight.numbers[lane, AHEAD] = echo_distance(medium, draw)
+
+
+@njit(**ACCESS)
+def draw_of_entry(task: Task, keys: NDArray[np.uint64], beam_ray: int, step: int) -> float:
+    """The draw that says whether a medium answers a ray that enters it, and from where.
+
+    ``step`` counts the places of the tree and the events on the way to them, 0 at the sensor.
+    """
+    draw: float = uniform(keys[ECHO], task.frame, (beam_ray << NODE_SHIFT) + step)
+    return draw
+
+
+@njit(**ACCESS)
+def answers(task: Task, world: World, keys: NDArray[np.uint64], ray: int) -> bool:
+    """Whether the medium that fills the world answers a ray as it leaves the sensor."""
+    probability = world.media[0, RETURN_PROBABILITY]
+    if probability == 0.0:
+        return False
+    answered: bool = draw_of_entry(task, keys, ray * task.subrays, 0) < probability
+    return answered
 
 
 @njit(**ACCESS)

@@ -40,6 +40,7 @@ from sensor_models.kernels.branches import (
     new_branches,
 )
 from sensor_models.kernels.echoes import (
+    answers,
     counts,
     mirrored_share,
 )
@@ -67,7 +68,6 @@ from sensor_models.kernels.lidar_layout import (
 )
 from sensor_models.kernels.optics.media import (
     MEDIUM_IOR,
-    RETURN_PROBABILITY,
 )
 from sensor_models.kernels.optics.surfaces import DIELECTRIC, KIND, surface_at
 from sensor_models.kernels.packets import ACCESS, Packet, drop_ray, new_packet
@@ -119,6 +119,7 @@ class Waiting(NamedTuple):
     ray: NDArray[np.int64]  # (MOST_WAITING,)
     pose: Floats  # (MOST_WAITING, 12), of the sensor
     draw: Floats  # (MOST_WAITING,), of the error of a ray's first return
+    chunk: NDArray[np.int64]  # (MOST_WAITING,), that the ray was claimed with
 
 
 @njit(cache=True)
@@ -129,6 +130,7 @@ def new_waiting() -> Waiting:
         np.zeros(MOST_WAITING, np.int64),
         np.zeros((MOST_WAITING, 12)),
         np.zeros(MOST_WAITING),
+        np.zeros(MOST_WAITING, np.int64),
     )
 
 
@@ -141,10 +143,10 @@ def trace_packet(view: SceneView, packet: Packet, bounds: Bounds, coherent: bool
 
 
 @njit(**ACCESS)
-def may_end_soon(view: SceneView, task: Task, world: World) -> bool:
-    """Whether rays may have but the echo of the first surface: no media answer, none are apart."""
-    alone = task.subrays == 1 and task.detection >= 1.0
-    return view.volumes == 0 and alone and world.media[0, RETURN_PROBABILITY] == 0.0
+def may_end_soon(view: SceneView, task: Task) -> bool:
+    """Whether rays may have but the echo of the first surface: no volumes, and each is a beam."""
+    alone: bool = task.subrays == 1 and task.detection >= 1.0
+    return view.volumes == 0 and alone
 
 
 @njit(**ACCESS)
@@ -155,13 +157,16 @@ def end_soon(
     task: Task,
     rays: Rays,
     world: World,
+    keys: NDArray[np.uint64],
     lanes: Lanes,
     first: FirstHits,
     cloud: Cloud,
     chunk: int,
 ) -> bool:
-    """Finish a ray at the first surface; False if it goes on from there."""
+    """Finish a ray at the first surface; False if it goes on from there, or air answers it."""
     ray = lanes.ray[lane]
+    if answers(task, world, keys, ray):
+        return False
     if not first.hit[lane]:
         cloud.counts[ray] = 0
         return True
@@ -189,17 +194,18 @@ def end_soon(
 
 
 @njit(**ACCESS)
-def wait(lanes: Lanes, lane: int, waiting: Waiting, echoes: Echoes) -> None:
+def wait(lanes: Lanes, lane: int, waiting: Waiting, echoes: Echoes, chunk: int) -> None:
     """Put a ray among those whose trees are under way."""
     place = waiting.held[0]
     waiting.held[0] = place + 1
     lanes.place[lane], echoes.held[place] = place, 0
     waiting.ray[place], waiting.draw[place] = lanes.ray[lane], lanes.draw[lane]
+    waiting.chunk[place] = chunk
     for k in range(12):
         waiting.pose[place, k] = lanes.pose[lane, k]
 
 
-@njit(**ACCESS)
+@njit(**{**ACCESS, "forceinline": False})
 def walk(
     view: SceneView,
     packet: Packet,
@@ -230,7 +236,6 @@ def end(
     waiting: Waiting,
     lane: int,
     cloud: Cloud,
-    chunk: int,
 ) -> None:
     """Choose and write the returns of a ray."""
     ray, pose = waiting.ray[lane], waiting.pose[lane]
@@ -263,7 +268,29 @@ def end(
             ids[lane, echo, ATMOSPHERIC],
         )
         cloud.points[ray, number].return_count = np.uint8(count)
-        note_nearest(cloud, chunk, distance, ray * task.returns + number)
+        note_nearest(cloud, waiting.chunk[lane], distance, ray * task.returns + number)
+
+
+@njit(**{**ACCESS, "forceinline": False})
+def end_all(
+    view: SceneView,
+    packet: Packet,
+    bounds: Bounds,
+    task: Task,
+    rays: Rays,
+    world: World,
+    keys: NDArray[np.uint64],
+    echoes: Echoes,
+    flight: Branches,
+    branches: Branches,
+    waiting: Waiting,
+    cloud: Cloud,
+) -> None:
+    """Follow all branches that are left, and finish the rays that wait."""
+    walk(view, packet, bounds, task, world, keys, echoes, flight, branches, waiting, 1)
+    for place in range(waiting.held[0]):
+        end(task, rays, world, keys, echoes, waiting, place, cloud)
+    waiting.held[0] = 0
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -277,38 +304,42 @@ def scan(
     cloud: Cloud,
 ) -> None:
     """The columns ``first`` to ``last`` of a frame."""
-    packet, bounds, lanes, first = new_packet(), new_bounds(), new_lanes(rays), new_first_hits()
+    packet, bounds, lanes, hits = new_packet(), new_bounds(), new_lanes(rays), new_first_hits()
     echoes, waiting = new_echoes(MOST_WAITING), new_waiting()
     flight, branches = new_branches(BEHIND + 1), new_branches(MOST_BRANCHES)
-    packets, soon = packets_of(task), may_end_soon(view, task, world)
+    packets, soon = packets_of(task), may_end_soon(view, task)
+    # One beam's rays make room for those of the next, so none may be left.
+    least = 1 if task.subrays > 1 else WIDTH
     chunk = claim(claims)
     while chunk * CHUNK < packets:
         cloud.nearest[chunk, 0] = math.inf
-        last = min((chunk + 1) * CHUNK, packets) - 1
-        for index in range(chunk * CHUNK, last + 1):
+        for index in range(chunk * CHUNK, min((chunk + 1) * CHUNK, packets)):
             begin_packet(task, rays, keys, lanes, corner_of(task, index))
             for beam_ray in range(task.subrays):
                 send_beams(view, packet, task, rays, world, keys, lanes, beam_ray)
                 trace_packet(view, packet, bounds, True)
                 goes_on = False
                 if soon:
-                    look_up(view, packet, lanes, first)
-                    face(view, packet, lanes, first)
-                    answer(task, world, lanes, first)
+                    look_up(view, packet, lanes, hits)
+                    face(view, packet, lanes, hits)
+                    answer(task, world, lanes, hits)
                 for lane in range(WIDTH):
                     if lanes.ray[lane] < 0:
                         continue
                     if soon and end_soon(
-                        view, packet, lane, task, rays, world, lanes, first, cloud, chunk
+                        view, packet, lane, task, rays, world, keys, lanes, hits, cloud, chunk
                     ):
                         drop_ray(packet, lane)
                         continue
                     goes_on = True
                     if beam_ray == 0:
-                        wait(lanes, lane, waiting, echoes)
+                        wait(lanes, lane, waiting, echoes, chunk)
                     set_out(task, rays, world, keys, flight, lanes, lane, beam_ray)
                 if goes_on:
-                    arrive(
+                    ray = waiting.ray
+                    arrive(view, packet, bounds, task, world, keys, echoes, flight, branches, ray)
+                if branches.held[0] >= least:
+                    walk(
                         view,
                         packet,
                         bounds,
@@ -318,30 +349,27 @@ def scan(
                         echoes,
                         flight,
                         branches,
-                        waiting.ray,
+                        waiting,
+                        least,
                     )
-                # One beam's rays make room for those of the next, so none may be left.
-                least = 1 if task.subrays > 1 else WIDTH
-                walk(
+                if task.subrays > 1:
+                    for lane in range(WIDTH):
+                        if lanes.ray[lane] >= 0:
+                            make_room(task, echoes, lanes.place[lane])
+            if waiting.held[0] > MOST_WAITING - WIDTH:
+                end_all(
                     view,
                     packet,
                     bounds,
                     task,
+                    rays,
                     world,
                     keys,
                     echoes,
                     flight,
                     branches,
                     waiting,
-                    least,
+                    cloud,
                 )
-                if task.subrays > 1:
-                    for lane in range(WIDTH):
-                        if lanes.ray[lane] >= 0:
-                            make_room(task, echoes, lanes.place[lane])
-            if index == last or waiting.held[0] > MOST_WAITING - WIDTH:
-                walk(view, packet, bounds, task, world, keys, echoes, flight, branches, waiting, 1)
-                for place in range(waiting.held[0]):
-                    end(task, rays, world, keys, echoes, waiting, place, cloud, chunk)
-                waiting.held[0] = 0
         chunk = claim(claims)
+    end_all(view, packet, bounds, task, rays, world, keys, echoes, flight, branches, waiting, cloud)
