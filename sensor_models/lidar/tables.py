@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-import sensor_models
+from sensor_models._places import data_files
 from sensor_models.quantities import ParameterError
 
 if sys.version_info >= (3, 11):
@@ -71,7 +71,7 @@ def read_rays(name: str) -> Table:
 
 def read_beams(name: str) -> Table:
     """A beam table by its name or its path, in its own order."""
-    known = {_simplified(path.stem): path for path in _shipped()}
+    known = {_simplified(path.stem): path for path in data_files("lidar/beams", "*.toml")}
     shipped = known.get(_simplified(name))
     if shipped is not None:
         return _read_shipped(shipped)
@@ -82,13 +82,6 @@ def read_beams(name: str) -> Table:
             f"pattern.beams = {name!r} is neither a known table nor a file, known: {names}"
         )
     return _read_csv(path, ("elevation", "azimuth"), ("time", "ring"))
-
-
-def _shipped() -> list[Path]:
-    # The package may have moved since it was imported: an FMU's copy goes when the FMU goes, and
-    # then ``__path__`` of the package points to the next one's.
-    folder = Path(next(iter(sensor_models.__path__))) / "lidar" / "beams"
-    return sorted(folder.glob("*.toml"))
 
 
 def _simplified(name: str) -> str:

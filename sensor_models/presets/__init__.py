@@ -43,7 +43,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import sensor_models
+from sensor_models._places import data_files
 from sensor_models.quantities import ParameterError
 
 if sys.version_info >= (3, 11):
@@ -175,7 +175,7 @@ def read_preset(path: Path) -> Preset:
 def _presets_of(kind: str) -> dict[str, Preset]:
     """All presets for a kind of sensor, by their simplified names."""
     found: dict[str, Preset] = {}
-    for path in _preset_files():
+    for path in data_files("presets", "*.toml"):
         preset = read_preset(path)
         if kind in preset.sensors:
             key = _simplified(preset.name)
@@ -183,17 +183,6 @@ def _presets_of(kind: str) -> dict[str, Preset]:
                 raise _error(path, "preset.name", f"{preset.name!r} is the name of another file")
             found[key] = preset
     return found
-
-
-def _preset_files() -> list[Path]:
-    # The package may have moved since it was imported: an FMU's copy goes when the FMU goes, and
-    # the next FMU points ``__path__`` of the loaded package to its own. This module's __file__
-    # and __path__ keep the old place.
-    for folder in sensor_models.__path__:
-        files = sorted((Path(folder) / "presets").glob("*.toml"))
-        if files:
-            return files
-    return []
 
 
 def _simplified(name: str) -> str:

@@ -30,7 +30,7 @@ MANIFEST_NAME = "scene.toml"
 
 def scene_folder(name: str) -> Path:
     """The folder of a built-in scene: in the resources of an FMU, or beside the package."""
-    # The package may have moved since it was imported, see ``materials.material_library``.
+    # The package may have moved since it was imported, see ``_places``.
     roots = [Path(folder).parent / "scenes" for folder in sensor_models.__path__]
     for root in roots:
         if re.fullmatch(r"[A-Za-z0-9_-]+", name) and (root / name / MANIFEST_NAME).is_file():

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-import sensor_models
+from sensor_models._places import data_files
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.model import Material, SurfaceKind, SurfaceParameters
 from sensor_models.scene.schema import MaterialLibrary, MaterialTable, Surface, validated
@@ -53,9 +53,10 @@ _ALL_NUMBERS = tuple(name for name in Surface.model_fields if name != "wavelengt
 @cache
 def material_library() -> Mapping[str, Material]:
     """The materials of the library by their names."""
-    # The package may have moved since it was imported: an FMU's copy goes when the FMU goes, and
-    # then ``__path__`` of the package points to the next one's.
-    file = Path(next(iter(sensor_models.__path__))) / "scene" / "materials.toml"
+    found = data_files("scene", "materials.toml")
+    if not found:
+        raise SceneError("materials.toml", "", "is missing: the package is damaged")
+    (file,) = found
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -134,6 +134,7 @@ def test_the_file_holds_what_it_needs_and_nothing_else(fmu: Path) -> None:
     assert {folder for folder in folders if not folder.startswith(f"{library}/")} == {
         "",
         f"binaries/{host}",
+        "documentation",
         "documentation/licenses",
         "resources",
         "resources/fmus",

@@ -9,6 +9,7 @@ import laspy
 import numpy as np
 import pytest
 from fmpy.fmi1 import FMICallException
+from numpy.lib.recfunctions import repack_fields
 from pypcd4 import PointCloud
 from trimesh.exchange.ply import load_ply
 
@@ -86,9 +87,8 @@ def read(file: Path) -> Points:
         return found
     with file.open("rb") as stream:
         vertices = load_ply(stream)["metadata"]["_ply_raw"]["vertex"]["data"]
-    own: Points = vertices[
-        [name for name in vertices.dtype.names if name not in ("nx", "ny", "nz")]
-    ]
+    names = [name for name in vertices.dtype.names if name not in ("nx", "ny", "nz")]
+    own: Points = repack_fields(vertices[names])
     return own
 
 
