@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 .PHONY: help demo test lint bench fmus format clean
 
 help:
-	@echo "make demo    build the FMUs, run a co-simulation, say where its results are"
+	@echo "make demo    build the FMUs, drive through the yard with all sensors, write a report"
 	@echo "make test    run all tests"
 	@echo "make lint    check style, types and the layers of the code"
 	@echo "make bench   measure the speed bars against their peers"
@@ -29,11 +29,10 @@ $(VENV)/bench-installed: $(VENV)/installed
 	@touch $@
 
 fmus: $(VENV)/installed
-	$(BIN)/python build_fmus.py
+	$(BIN)/python build_fmus.py --ssp
 
 demo: fmus
-	$(BIN)/python examples/wheel.py
-	$(BIN)/python examples/imu.py
+	$(BIN)/python examples/demo.py
 
 test: $(VENV)/installed
 	$(BIN)/python -m pytest

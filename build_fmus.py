@@ -6,6 +6,11 @@ with the packages of its ``requirements.txt`` is found. Of this machine it holds
 place of the interpreter that built it (``resources/python.txt``), which the environment variable
 FMU_PYTHON overrides. FMUs that can load a scene carry the built-in ones.
 
+With ``--ssp`` a system of them (``examples/ssp``) is packed as an SSP file beside their directory.
+
+With ``--docs`` nothing is built: the reference pages, which each FMU has in its ``documentation``,
+are written to a directory.
+
 With ``--scene`` they carry that scene, too, and ``Environment`` has inputs for its bodies; the main
 module of that FMU is then a generated one.
 """
@@ -34,6 +39,8 @@ from fmus.base import FmuBase
 from fmus.binding import compile as binding
 from fmus.binding.fmu_loader import OPTIONAL
 from fmus.model_description import model_description
+from fmus.reference import index_page, reference_page
+from fmus.systems import DescriptionError, System, fmu_place, read_system, system_files
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.manifest import MANIFEST_NAME, load_scene, manifest_path
 from sensor_models.scene.model import Scene
@@ -48,6 +55,7 @@ BINDING = ROOT / "fmus" / "binding"
 BINDING_CACHE = ROOT / "build" / "binding"
 SCENES = ROOT / "scenes"
 GENERATED = ROOT / "build" / "generated"
+SYSTEM = ROOT / "examples" / "ssp" / "drive.toml"
 
 ENVIRONMENT = '''"""FMU ``Environment`` for the scene {name}."""
 
@@ -234,16 +242,23 @@ def write_fmu(
     output: Path,
     scenes: Mapping[str, Path],
 ) -> Path:
-    """Pack one FMU; it appears under its name only when it is complete."""
+    """Pack one FMU."""
     model = fmu_class(module)
-    contents = {"modelDescription.xml": description(model)}
+    contents = {
+        "modelDescription.xml": description(model),
+        "documentation/index.html": reference_page(model),
+    }
     contents.update(resource_files(module, place, scenes))
     contents.update(licence_files())
     for platform_name, library in libraries.items():
         name = f"binaries/{platform_name}/{model.model_name}{library.suffix}"
         contents[name] = library.read_bytes()
-    output.mkdir(parents=True, exist_ok=True)
-    target = output / f"{model.model_name}.fmu"
+    return write_archive(output / f"{model.model_name}.fmu", contents)
+
+
+def write_archive(target: Path, contents: Mapping[str, bytes]) -> Path:
+    """Write files into a zip file, which appears under its name only when it is complete."""
+    target.parent.mkdir(parents=True, exist_ok=True)
     aside = target.with_suffix(f".{os.getpid()}.part")
     with zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in sorted(contents.items()):
@@ -254,6 +269,32 @@ def write_fmu(
             archive.writestr(entry, content)
     aside.replace(target)
     return target
+
+
+def read_ssp_source(path: Path, modules: Mapping[str, ModuleType]) -> System:
+    """The description of a system of these FMUs."""
+    return read_system(path, {name: fmu_class(module) for name, module in modules.items()})
+
+
+def write_ssp(system: System, directory: Path) -> Path:
+    """Pack a system with FMUs that were built, beside their directory."""
+    contents = system_files(system)
+    for part in system.parts:
+        fmu = directory / f"{part.model_name}.fmu"
+        if not fmu.is_file():
+            raise BuildError(f"{system.name} needs {fmu}, which was not built")
+        contents[fmu_place(part)] = fmu.read_bytes()
+    return write_archive(directory.absolute().parent / f"{system.name}.ssp", contents)
+
+
+def write_docs(modules: Sequence[ModuleType], directory: Path) -> Path:
+    """Write the reference pages of FMUs, and an index of them, which is returned."""
+    models = [fmu_class(module) for module in modules]
+    pages = {f"{model.model_name}.html": reference_page(model) for model in models}
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, page in {**pages, "index.html": index_page(models)}.items():
+        (directory / name).write_bytes(page)
+    return directory / "index.html"
 
 
 def build(
@@ -293,6 +334,17 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--scene", metavar="FILE", help="build Environment for this scene, default: the yard"
     )
+    parser.add_argument(
+        "--ssp",
+        type=Path,
+        nargs="?",
+        const=SYSTEM,
+        metavar="FILE",
+        help="also pack a system of FMUs as SSP, beside their directory; default: the drive",
+    )
+    parser.add_argument(
+        "--docs", type=Path, metavar="DIR", help="write the reference pages and stop"
+    )
     parser.add_argument("--list", action="store_true", help="list the FMUs and stop")
     parser.add_argument(
         "--python", default=sys.executable, help="interpreter that the FMUs look for first"
@@ -322,6 +374,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             name, manifest = named_scene(options.scene)
             scenes[name] = manifest
             modules["Environment"] = environment_module(name, manifest)
+        if options.docs:
+            print(write_docs([modules[name] for name in names], options.docs))
+            return 0
+        system = read_ssp_source(options.ssp, modules) if options.ssp else None
         build(
             [modules[name] for name in names],
             options.output,
@@ -330,7 +386,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             quiet=False,
             scenes=scenes,
         )
-    except (BuildError, SceneError, binding.CompileError) as error:
+        if system is not None:
+            print(write_ssp(system, options.output))
+    except (BuildError, DescriptionError, SceneError, binding.CompileError) as error:
         print(f"build_fmus: {error}", file=sys.stderr)
         return 1
     return 0

@@ -1,0 +1,338 @@
+"""A drive through the yard with everything that this project simulates, and a report of it.
+
+    python examples/demo.py [--seconds 20] [--lidar VLP-16] [--output build/demo] [--open]
+
+The vehicle follows a route between the other vehicles, around a tree and along a wall. On it are
+an IMU, a magnetometer, encoders and odometers at two wheels, a lidar and a depth camera, each an
+FMU. The master is fmpy and this file. It has two rates: what moves and what measures motion is
+stepped every 10 ms, the world and the sensors that see it every 50 ms; these interpolate the
+motion between, so each ray has the pose of its own instant all the same.
+
+Files of the sensors are in ``data`` in the output directory, the report is ``report.html``: one
+file that needs neither network nor server.
+"""
+
+import argparse
+import shutil
+import sys
+import time
+import webbrowser
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import fmpy
+import numpy as np
+from fmpy.fmi2 import FMU2Slave
+from numpy.typing import NDArray
+from report.page import write_report
+from report.progress import Progress
+from report.recording import Recording, Timing
+from report.route import Driver
+
+STEP = 0.01  # s, of what moves and what measures motion
+SEEING_STEPS = 5  # such steps in one of the world and of the sensors that see it
+PICTURES_PER_SECOND = 5.0
+
+VECTOR, QUATERNION = ("x", "y", "z"), ("w", "x", "y", "z")
+MOTION = tuple(
+    f"{group}.{part}"
+    for group, parts in (
+        ("position", VECTOR),
+        ("orientation", QUATERNION),
+        ("velocity", VECTOR),
+        ("angular_velocity", VECTOR),
+    )
+    for part in parts
+)
+BODY = tuple(f"body.{name}" for name in MOTION)
+ACCELERATIONS = tuple(
+    f"body.{group}.{part}" for group in ("acceleration", "angular_acceleration") for part in VECTOR
+)
+WHEELS = {"left": "wheel_1", "right": "wheel_2"}  # the front ones
+WHEEL_MOTION = tuple(f"{w}.{name}" for w in WHEELS.values() for name in ("position", "velocity"))
+TRAFFIC = tuple(f"vehicle_{number}.{name}" for number in (1, 2, 3) for name in MOTION)
+#: What is kept of the vehicle, and what the sensors are connected to.
+TRUTH = (*BODY, *ACCELERATIONS, *WHEEL_MOTION, *TRAFFIC)
+#: Inputs of sensors that are called otherwise than the outputs of the vehicle.
+JOINTS = {
+    side: {"joint.position": f"{wheel}.position", "joint.velocity": f"{wheel}.velocity"}
+    for side, wheel in WHEELS.items()
+}
+#: Outputs of the sensors that are kept; the IMU records all its samples itself.
+READ = {
+    "Encoder": ("speed",),
+    "Odometer": ("distance",),
+    "Magnetometer": tuple(f"flux_density.{part}" for part in VECTOR),
+}
+NPY_CLOUD = 4  # item `npy` of the enumeration CloudFormat
+WORLD_FRAME = 1  # item `world` of the enumeration OutputFrame
+
+
+class Fmu:
+    """One FMU instance: variables by name, and a clock around its steps."""
+
+    def __init__(
+        self, fmus: Path, model: str, name: str, parameters: Mapping[str, Any], every: int = 1
+    ) -> None:
+        self.parameters = dict(parameters)
+        self.every = every
+        self.timing = Timing(name, model, every * STEP)
+        description = fmpy.read_model_description(fmus / f"{model}.fmu")
+        self._folder = Path(fmpy.extract(fmus / f"{model}.fmu"))
+        self._variables = {v.name: v for v in description.modelVariables}
+        self._fmu = FMU2Slave(
+            guid=description.guid,
+            unzipDirectory=str(self._folder),
+            modelIdentifier=description.coSimulation.modelIdentifier,
+            instanceName=name,
+        )
+        self._linked: tuple[list[int], list[int]] = ([], [])
+        self._reads = [self._variables[n].valueReference for n in READ.get(model, ())]
+        self._fmu.instantiate()
+        for parameter, value in parameters.items():
+            self.set(parameter, value)
+
+    def connect(self, renamed: Mapping[str, str] | None = None) -> None:
+        """Link each input that the vehicle has a value for."""
+        sources = {name: name for name in TRUTH} | dict(renamed or {})
+        places = {name: place for place, name in enumerate(TRUTH)}
+        links = [
+            (variable.valueReference, places[sources[name]])
+            for name, variable in self._variables.items()
+            if variable.causality == "input" and name in sources
+        ]
+        self._linked = [reference for reference, _ in links], [place for _, place in links]
+
+    def start(self) -> None:
+        """Go through initialisation."""
+        self._fmu.setupExperiment(startTime=0.0)
+        self._fmu.enterInitializationMode()
+        self._fmu.exitInitializationMode()
+
+    def set(self, name: str, value: Any) -> None:
+        """Set one variable."""
+        variable = self._variables[name]
+        kind = "Integer" if variable.type == "Enumeration" else variable.type
+        getattr(self._fmu, f"set{kind}")([variable.valueReference], [value])
+
+    def take(self, truth: Sequence[float]) -> None:
+        """Set the linked inputs."""
+        references, places = self._linked
+        self._fmu.setReal(references, [truth[place] for place in places])
+
+    def step(self, now: float) -> None:
+        """Do one communication step, and add up what it takes."""
+        began = time.perf_counter()
+        self._fmu.doStep(now, self.timing.step)
+        self.timing.seconds += time.perf_counter() - began
+        self.timing.calls += 1
+
+    def get(self, names: Sequence[str]) -> list[float]:
+        """The values of Real outputs."""
+        return list(self._fmu.getReal([self._variables[name].valueReference for name in names]))
+
+    def get_integer(self, name: str) -> int:
+        """The value of an Integer output."""
+        return int(self._fmu.getInteger([self._variables[name].valueReference])[0])
+
+    def read(self) -> list[float]:
+        """The outputs that are kept."""
+        return list(self._fmu.getReal(self._reads)) if self._reads else []
+
+    def end(self) -> None:
+        """End the run: files are written to their ends."""
+        self._fmu.terminate()
+
+    def close(self) -> None:
+        """Free the instance and remove its unpacked files."""
+        self._fmu.freeInstance()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class Demo:
+    """The FMUs of the demo, connected."""
+
+    def __init__(self, options: argparse.Namespace, data: Path, progress: Progress) -> None:
+        self._open = ExitStack()
+        self._fmus: Path = options.fmus
+        self._progress = progress
+        self._data = str(data)
+        self.driver = Driver()
+        x, y, yaw = self.driver.start
+        self.vehicle = self._load(
+            "VehicleDynamics",
+            "vehicle",
+            {"start.position.x": x, "start.position.y": y, "start.yaw": yaw, "time_step": 2e-3},
+        )
+        self.vehicle.start()
+        self.first = self.vehicle.get(TRUTH)
+        self.environment = self._load("Environment", "yard", {}, every=SEEING_STEPS)
+        self.sensors = [self.environment, *self._measuring(), *self._seeing(options.lidar)]
+
+    def __enter__(self) -> "Demo":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def _load(self, model: str, name: str, parameters: Mapping[str, Any], every: int = 1) -> Fmu:
+        self._progress.say(f"loading {model} (the first time it compiles) ...")
+        fmu = Fmu(self._fmus, model, name, parameters, every)
+        self._open.callback(fmu.close)
+        if model != "VehicleDynamics":
+            # The vehicle is stepped first: what the sensors get describes the end of a step.
+            fmu.set("inputs_at_step_end", True)
+            side = name.split()[0]
+            fmu.connect(JOINTS.get(side))
+            fmu.take(self.first)
+            fmu.start()
+        return fmu
+
+    def _measuring(self) -> list[Fmu]:
+        """Sensors of motion."""
+        imu = {
+            "preset": "VN-100",
+            "mount.position.z": 0.4,
+            "use_acceleration_inputs": True,
+            "record": True,
+            "output_directory": self._data,
+        }
+        encoder = {"resolution": 2.0 * np.pi / 4096, "sample_rate": 100.0}
+        odometer = {"wheel_radius": 0.3, "resolution": 2.0 * np.pi / 512}
+        magnetometer = {"preset": "VN-100", "sample_rate": 100.0}
+        handle = self.environment.get_integer("scene_handle")
+        return [
+            self._load("Imu", "IMU", {**imu, "scene_handle": handle}),
+            self._load("Magnetometer", "magnetometer", {**magnetometer, "scene_handle": handle}),
+            *(self._load("Encoder", f"{side} encoder", encoder) for side in WHEELS),
+            *(self._load("Odometer", f"{side} odometer", odometer) for side in WHEELS),
+        ]
+
+    def _seeing(self, lidar_preset: str) -> list[Fmu]:
+        """Sensors of the world; they write files."""
+        handle = self.environment.get_integer("scene_handle")
+        lidar = {
+            "preset": lidar_preset,
+            "mount.position.z": 1.3,
+            "output_frame": WORLD_FRAME,
+            "output_format": NPY_CLOUD,
+            "motion_slices": 5,
+        }
+        camera = {
+            "preset": "D455",
+            "sample_rate": PICTURES_PER_SECOND,
+            "width": 424,
+            "height": 240,
+            "max_range": 20.0,
+            "mount.position.x": 0.5,
+            "mount.position.z": 0.8,
+        }
+        common = {"scene_handle": handle, "output_directory": self._data}
+        return [
+            self._load("Lidar", "lidar", {**lidar, **common}, every=SEEING_STEPS),
+            self._load("DepthCamera", "camera", {**camera, **common}, every=SEEING_STEPS),
+        ]
+
+    def drive(self, seconds: float) -> Recording:
+        """Drive, and tell what happened."""
+        steps = SEEING_STEPS * max(1, round(seconds / (SEEING_STEPS * STEP)))
+        truth = np.empty((steps + 1, len(TRUTH)))
+        truth[0] = self.first
+        readings = [[value for fmu in self.sensors for value in fmu.read()]]
+        began = time.perf_counter()
+        for k in range(steps):
+            now = self._step(k, truth[k])
+            truth[k + 1] = now
+            readings.append([value for fmu in self.sensors for value in fmu.read()])
+            if k % 20 == 19 or k == steps - 1:
+                self._progress.show((k + 1) / steps, f"{STEP * (k + 1):.1f} s driven")
+        for fmu in (self.vehicle, *self.sensors):
+            fmu.end()
+        wall = time.perf_counter() - began
+        return self._recording(truth, np.array(readings), wall)
+
+    def _step(self, k: int, before: NDArray[np.float64]) -> list[float]:
+        """One step of all that is due; returns the truth at its end."""
+        left, right = self.driver.commands(k * STEP, before[: len(BODY)])
+        self.vehicle.set("drive.left", left)
+        self.vehicle.set("drive.right", right)
+        self.vehicle.step(k * STEP)
+        now = self.vehicle.get(TRUTH)
+        for fmu in self.sensors:
+            if (k + 1) % fmu.every == 0:
+                fmu.take(now)
+                fmu.step((k + 1 - fmu.every) * STEP)
+        return now
+
+    def _recording(
+        self, truth: NDArray[np.float64], readings: NDArray[np.float64], wall: float
+    ) -> Recording:
+        fmus = (self.vehicle, *self.sensors)
+        kept = [
+            f"{fmu.timing.name}.{output}"
+            for fmu in self.sensors
+            for output in READ.get(fmu.timing.model, ())
+        ]
+        return Recording(
+            time=STEP * np.arange(len(truth)),
+            truth={name: truth[:, place] for place, name in enumerate(TRUTH)},
+            readings={name: readings[:, place] for place, name in enumerate(kept)},
+            data=Path(self._data),
+            timings=[fmu.timing for fmu in fmus],
+            parameters={fmu.timing.name: fmu.parameters for fmu in fmus},
+            wall=wall,
+        )
+
+
+def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="A drive through the yard, and a report of it.")
+    parser.add_argument("--fmus", type=Path, default=Path("build/fmus"), help="built FMUs")
+    parser.add_argument("--output", type=Path, default=Path("build/demo"))
+    parser.add_argument("--seconds", type=float, default=20.0, help="how long to drive")
+    parser.add_argument("--lidar", default="VLP-16", metavar="PRESET", help="OS0-128, Mid-360, ...")
+    parser.add_argument("--hours", type=float, default=1.0, help="at rest, for the Allan deviation")
+    parser.add_argument("--open", action="store_true", help="show the report in the browser")
+    parser.add_argument("--quick", action="store_true", help="3 s, and 2 minutes at rest")
+    options = parser.parse_args(arguments)
+    if options.quick:
+        options.seconds, options.hours = 3.0, 1.0 / 30.0
+    if not options.seconds > 0.0 or not options.hours > 0.0:
+        parser.error("--seconds and --hours must be above 0")
+    return options
+
+
+def fresh(data: Path) -> Path:
+    """An empty directory for the files of the sensors; those of an earlier run are removed."""
+    if data.exists() and not (data / "index.jsonl").exists() and any(data.iterdir()):
+        raise SystemExit(f"{data} has files that are not of the demo; choose another --output")
+    shutil.rmtree(data, ignore_errors=True)
+    data.mkdir(parents=True)
+    return data
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the demo."""
+    options = options_of(arguments)
+    if not (options.fmus / "VehicleDynamics.fmu").exists():
+        raise SystemExit(f"no FMUs in {options.fmus}: run python build_fmus.py first")
+    output = options.output.resolve()
+    data = fresh(output / "data")
+    progress = Progress(sys.stderr)
+    with Demo(options, data, progress) as demo:
+        recording = demo.drive(options.seconds)
+    report = write_report(recording, output / "report.html", options.hours, progress)
+    progress.clear()
+    print(
+        f"{recording.seconds:g} s driven in {recording.wall:.1f} s:"
+        f" {recording.factor:.1f} times faster than real time"
+    )
+    print(f"files   {data}\nreport  {report}")
+    if options.open:
+        webbrowser.open(report.as_uri())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,259 @@
+"use strict";
+// Draws the figures and the viewer of the page from the data in it.
+
+const content = JSON.parse(document.getElementById("data").textContent);
+const views = content.views;
+const config = { displaylogo: false, responsive: true };
+const byId = (id) => document.getElementById(id);
+const state = { instant: Math.floor(views.instants.length / 2), all: true, color: "intensity" };
+
+function variable(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+// The colours of the page, as a template that Plotly puts beneath each figure.
+function template() {
+  const axis = {
+    gridcolor: variable("--line"),
+    linecolor: variable("--line"),
+    zerolinecolor: variable("--line"),
+    automargin: true,
+  };
+  return {
+    layout: {
+      font: { color: variable("--ink"), family: "system-ui, DejaVu Sans, sans-serif", size: 13 },
+      paper_bgcolor: "rgba(0,0,0,0)",
+      plot_bgcolor: "rgba(0,0,0,0)",
+      margin: { l: 60, r: 40, t: 40, b: 44 },
+      hovermode: "closest",
+      xaxis: axis,
+      yaxis: axis,
+      modebar: {
+        orientation: "v",
+        bgcolor: "rgba(0,0,0,0)",
+        color: variable("--soft"),
+        activecolor: variable("--accent"),
+      },
+    },
+  };
+}
+
+function drawFigures() {
+  return Promise.all(
+    Object.entries(content.figures).map(([id, figure]) =>
+      Plotly.react(id, figure.data, { ...figure.layout, template: template() }, config),
+    ),
+  );
+}
+
+// ---- point clouds ---------------------------------------------------------------------------
+
+function unpack(text, Kind) {
+  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  return new Kind(bytes.buffer);
+}
+
+// A cloud is unpacked when it is first shown.
+function opened(cloud) {
+  if (!cloud.x) {
+    const places = unpack(cloud.xyz, Int16Array);
+    ["x", "y", "z"].forEach((axis, shift) => {
+      cloud[axis] = Float32Array.from(
+        { length: cloud.count },
+        (_, n) => cloud.middle[shift] + places[3 * n + shift] / 100,
+      );
+    });
+    cloud.shares = unpack(cloud.intensity, Uint8Array);
+    cloud.labels = unpack(cloud.label, Int8Array);
+    cloud.entities = unpack(cloud.entity, Int16Array);
+    cloud.names = Array.from(cloud.labels, (n, k) =>
+      `${views.labels[n] ?? "no label"}, entity ${cloud.entities[k]}`);
+  }
+  return cloud;
+}
+
+function ramp(colors) {
+  return colors.map((color, n) => [n / (colors.length - 1), color]);
+}
+
+function hue(n) {
+  return `hsl(${Math.round((n * 137.508) % 360)}, 75%, 62%)`;
+}
+
+// Numbers for the points, the scale they go by, and what the key says of it.
+function colored(cloud, by) {
+  if (by === "intensity") {
+    const [low, high] = cloud.intensity_range.map((value) => value.toPrecision(2));
+    const key = { colors: views.colors.heat, low, high: `${high}, logarithmic` };
+    return { color: cloud.shares, cmin: 0, cmax: 255, scale: ramp(views.colors.heat), key };
+  }
+  if (by === "height") {
+    const key = { colors: views.colors.rainbow, low: "0", high: "6 m above the ground" };
+    return { color: cloud.z, cmin: 0, cmax: 6, scale: ramp(views.colors.rainbow), key };
+  }
+  const values = by === "label" ? cloud.labels : cloud.entities;
+  const kinds = Array.from(new Set(values)).sort((a, b) => a - b);
+  const colorOf = by === "label"
+    ? (n) => views.colors.labels[n] ?? views.colors.none
+    : (n) => (n < 0 ? views.colors.none : hue(n));
+  const place = new Map(kinds.map((kind, n) => [kind, n]));
+  const scale = kinds.flatMap((kind, n) => [
+    [n / kinds.length, colorOf(kind)],
+    [(n + 1) / kinds.length, colorOf(kind)],
+  ]);
+  const entries = by === "label" ? kinds.map((n) => [colorOf(n), views.labels[n] ?? "none"]) : [];
+  const note = by === "entity" ? `${kinds.length} entities, a colour each` : "";
+  const color = Float32Array.from(values, (kind) => place.get(kind) + 0.5);
+  return { color, cmin: 0, cmax: kinds.length, scale, key: { entries, note } };
+}
+
+function cloudTraces(cloud, vehicle) {
+  const look = colored(cloud, state.color);
+  fillKey(byId("cloud-key"), look.key);
+  const column = (path, axis) => path.map((place) => place[axis]);
+  const height = (path) => path.map((place) => place[2] + 0.1);
+  return [
+    {
+      type: "scatter3d",
+      mode: "markers",
+      x: cloud.x,
+      y: cloud.y,
+      z: cloud.z,
+      text: cloud.names,
+      hovertemplate: "%{text}<br>%{x:.2f}, %{y:.2f}, %{z:.2f} m<extra></extra>",
+      marker: {
+        size: state.all ? 1.6 : 1.9,
+        color: look.color,
+        cmin: look.cmin,
+        cmax: look.cmax,
+        colorscale: look.scale,
+      },
+    },
+    {
+      type: "scatter3d",
+      mode: "lines",
+      x: column(views.path, 0),
+      y: column(views.path, 1),
+      z: height(views.path),
+      line: { color: "#f2722b", width: 5 },
+      hovertemplate: "the vehicle's way<extra></extra>",
+    },
+    {
+      type: "scatter3d",
+      mode: "markers",
+      x: state.all ? [] : [vehicle[0]],
+      y: state.all ? [] : [vehicle[1]],
+      z: state.all ? [] : [vehicle[2] + 0.6],
+      marker: { color: "#ffffff", size: 7, line: { color: "#f2722b", width: 3 } },
+      hovertemplate: "the vehicle<extra></extra>",
+    },
+  ];
+}
+
+function cloudLayout() {
+  const axis = (range, title) => ({
+    range,
+    title: { text: title },
+    color: "#8b93a3",
+    gridcolor: "#2a303c",
+    zerolinecolor: "#2a303c",
+    showspikes: false,
+    showbackground: false,
+  });
+  const reach = 22;
+  const middle = [3, 3];
+  return {
+    uirevision: "kept", // a view that was turned stays turned
+    paper_bgcolor: "#10131a",
+    font: { color: "#c8cdd8" },
+    margin: { l: 0, r: 0, t: 0, b: 0 },
+    showlegend: false,
+    scene: {
+      aspectmode: "manual",
+      aspectratio: { x: 2.2, y: 2.2, z: 0.5 },
+      xaxis: axis([middle[0] - reach, middle[0] + reach], "x / m"),
+      yaxis: axis([middle[1] - reach, middle[1] + reach], "y / m"),
+      zaxis: axis([-1, 9], "z / m"),
+      camera: { eye: { x: -0.75, y: -1.3, z: 0.85 }, center: { x: 0, y: -0.1, z: -0.25 } },
+    },
+  };
+}
+
+function fillKey(place, key) {
+  place.replaceChildren();
+  if (key.colors) {
+    const bar = document.createElement("span");
+    bar.className = "ramp";
+    bar.style.background = `linear-gradient(to right, ${key.colors.join(",")})`;
+    place.append(key.low, bar, key.high);
+  }
+  for (const [color, name] of key.entries ?? []) {
+    const entry = document.createElement("span");
+    const patch = document.createElement("i");
+    patch.style.background = color;
+    entry.append(patch, name);
+    place.append(entry);
+  }
+  if (key.note) place.append(key.note);
+}
+
+// ---- the viewer -----------------------------------------------------------------------------
+
+function addButtons() {
+  const add = (text, choose) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = text;
+    button.addEventListener("click", () => {
+      choose();
+      show();
+    });
+    byId("instants").append(button);
+  };
+  views.instants.forEach((instant, n) =>
+    add(`${instant.time.toFixed(1)} s`, () => Object.assign(state, { instant: n, all: false })),
+  );
+  add(`all ${views.all.sweeps} sweeps`, () => Object.assign(state, { all: true }));
+  byId("color").addEventListener("change", (event) => {
+    state.color = event.target.value;
+    show();
+  });
+}
+
+function show() {
+  const instant = views.instants[state.instant];
+  const chosen = state.all ? views.instants.length : state.instant;
+  [...byId("instants").children].forEach((button, n) =>
+    button.setAttribute("aria-pressed", String(n === chosen)),
+  );
+  byId("depth").src = instant.depth;
+  byId("labels").src = instant.label;
+  const entries = instant.seen.map((n) => [views.colors.labels[n], views.labels[n]]);
+  fillKey(byId("labels-key"), { entries });
+  fillKey(byId("depth-key"), {
+    colors: views.colors.depth,
+    low: "0",
+    high: String(views.depth_limit),
+  });
+  const cloud = opened(state.all ? views.all : instant.cloud);
+  byId("cloud-about").textContent = state.all
+    ? `Shown are ${cloud.count.toLocaleString("en")} points of all sweeps, as the vehicle went.`
+    : `Shown is one sweep, ${cloud.count.toLocaleString("en")} points, each seen at its own instant.`;
+  const map = byId("top-view");
+  const last = map.data.length - 1;
+  Plotly.restyle(map, { x: [[instant.vehicle[0]]], y: [[instant.vehicle[1]]] }, [last]);
+  return Plotly.react("cloud", cloudTraces(cloud, instant.vehicle), cloudLayout(), config);
+}
+
+async function start() {
+  await drawFigures();
+  addButtons();
+  await show();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", async () => {
+    await drawFigures();
+    show();
+  });
+  document.body.dataset.ready = "true";
+}
+
+start();

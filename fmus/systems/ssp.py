@@ -1,0 +1,165 @@
+"""System Structure and Parameterization 1.0: a system of FMUs as one file, for any master.
+
+Written is what the masters that read SSP have in common: one level, no String connectors, no
+connectors of the system itself (inputs that nobody sets are parameters), connectors for those
+inputs only that are connected. Each component has an FMU file of its own, as ecos runs components
+that share one as a single instance. Each is bound to a parameter set in a file, and all sets have
+the name of the system, by which some masters choose.
+
+``resources/numbers.ssv`` is bound to nothing. It has the same parameters with the names of the
+components before them, presets written out in numbers, and no Strings, for masters that leave the
+bindings aside and take one set of numbers, as fmpy does. A choice is an Integer in all sets: the
+number of its item.
+
+Source: "System Structure and Parameterization", version 1.0, Modelica Association, 2019.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from fmus.systems.description import Connection, Part, System
+
+SSP = "http://ssp-standard.org/SSP1/SystemStructure"
+OSP = "com.opensimulationplatform"
+STRUCTURE = "SystemStructure.ssd"
+NUMBERS = "resources/numbers.ssv"
+
+
+def system_files(system: System) -> dict[str, bytes]:
+    """The files of a package, but for the FMUs of its parts, which go to ``fmu_place``."""
+    numbers = {
+        f"{part.name}.{name}": (part, name, value)
+        for part in system.parts
+        for name, value in part.numbers.items()
+    }
+    files = {
+        STRUCTURE: _text(_structure(system)),
+        NUMBERS: _text(_parameter_set(system.name, numbers)),
+    }
+    for part in system.parts:
+        if part.parameters:
+            own = {name: (part, name, value) for name, value in part.parameters.items()}
+            files[_set_place(part)] = _text(_parameter_set(system.name, own))
+    return files
+
+
+def fmu_place(part: Part) -> str:
+    """Where the FMU of a part is in the package."""
+    return f"resources/{part.name}.fmu"
+
+
+def _set_place(part: Part) -> str:
+    return f"resources/{part.name}.ssv"
+
+
+def _text(root: Element) -> bytes:
+    indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, "unicode")}\n'.encode()
+
+
+# ---- the structure -------------------------------------------------------------------------------
+
+
+def _structure(system: System) -> Element:
+    root = Element(
+        "ssd:SystemStructureDescription",
+        {
+            "xmlns:ssd": f"{SSP}Description",
+            "xmlns:ssc": f"{SSP}Common",
+            "xmlns:osp": "http://opensimulationplatform.com/SSP/OSPAnnotations",
+            "version": "1.0",
+            "name": system.name,
+        },
+    )
+    about = {"name": system.name, "description": system.description}
+    element = SubElement(root, "ssd:System", about)
+    elements = SubElement(element, "ssd:Elements")
+    for part in system.parts:
+        _add_component(elements, part, system.connections)
+    connections = SubElement(element, "ssd:Connections")
+    for connection in system.connections:
+        _add_connection(connections, connection)
+    _add_experiment(root, system)
+    return root
+
+
+def _add_component(elements: Element, part: Part, connections: tuple[Connection, ...]) -> None:
+    component = SubElement(
+        elements,
+        "ssd:Component",
+        {
+            "name": part.name,
+            "type": "application/x-fmu-sharedlibrary",
+            "source": fmu_place(part),
+            "implementation": "CoSimulation",
+        },
+    )
+    connectors = SubElement(component, "ssd:Connectors")
+    for name, kind, type_name in _connectors(part, connections):
+        connector = SubElement(connectors, "ssd:Connector", {"name": name, "kind": kind})
+        SubElement(connector, f"ssc:{type_name}")
+    if part.parameters:
+        bindings = SubElement(component, "ssd:ParameterBindings")
+        SubElement(bindings, "ssd:ParameterBinding", {"source": _set_place(part)})
+
+
+def _connectors(part: Part, connections: tuple[Connection, ...]) -> Iterator[tuple[str, str, str]]:
+    """Name, kind and type of the connectors: inputs that are connected, outputs but Strings."""
+    for connection in connections:
+        if connection.end == part.name:
+            yield connection.input.name, "input", connection.input.type_name
+    for variable in part.table.of_causality("output"):
+        if variable.type_name != "String":
+            yield variable.name, "output", variable.type_name
+
+
+def _add_connection(connections: Element, connection: Connection) -> None:
+    ends = {
+        "startElement": connection.start,
+        "startConnector": connection.output.name,
+        "endElement": connection.end,
+        "endConnector": connection.input.name,
+    }
+    SubElement(connections, "ssd:Connection", ends)
+
+
+def _add_experiment(root: Element, system: System) -> None:
+    """How long, and for masters of the Open Simulation Platform, in which steps.
+
+    Without threads of its own such a master steps the components one after the other, always in
+    the same order: sensors then see the bodies of a scene the same way in each run.
+    """
+    times = {"startTime": "0.0", "stopTime": repr(system.stop)}
+    experiment = SubElement(root, "ssd:DefaultExperiment", times)
+    annotations = SubElement(experiment, "ssd:Annotations")
+    annotation = SubElement(annotations, "ssc:Annotation", {"type": OSP})
+    algorithm = SubElement(annotation, "osp:Algorithm")
+    how = {"baseStepSize": repr(system.step), "numWorkerThreads": "0"}
+    SubElement(algorithm, "osp:FixedStepAlgorithm", how)
+
+
+# ---- parameters ----------------------------------------------------------------------------------
+
+
+def _parameter_set(name: str, values: Mapping[str, tuple[Part, str, Any]]) -> Element:
+    """A set of parameters: part, variable and value by name."""
+    root = Element(
+        "ssv:ParameterSet",
+        {"xmlns:ssv": f"{SSP}ParameterValues", "version": "1.0", "name": name},
+    )
+    parameters = SubElement(root, "ssv:Parameters")
+    for key, (part, variable, value) in values.items():
+        parameter = SubElement(parameters, "ssv:Parameter", {"name": key})
+        type_name = part.table.by_name[variable].type_name
+        SubElement(parameter, f"ssv:{type_name}", {"value": _value_text(value)})
+    return root
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value)
+    return str(int(value)) if isinstance(value, IntEnum) else str(value)

@@ -1,0 +1,351 @@
+"""The demo, and its report in a browser: what is visible, asked for and complained of."""
+
+import io
+import json
+import math
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import build_fmus
+from tests.browser import Page, open_page
+
+ROOT = Path(build_fmus.__file__).parent
+READY = "document.body?.dataset.ready === 'true'"
+#: Figures of the page, and the least number of lines in each.
+LINES = {"top-view": 6, "heading": 7, "imu": 12, "wheels": 4, "allan": 10}
+INSTANCES = [
+    "vehicle", "yard", "IMU", "magnetometer", "left encoder", "right encoder", "left odometer",
+    "right odometer", "lidar", "camera",
+]  # fmt: skip
+BACKGROUND = (16, 19, 26)  # of the point cloud
+
+
+@pytest.fixture(scope="module")
+def demo(
+    fmu_directory: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, "subprocess.CompletedProcess[str]"]:
+    """Where a short run of the demo has written, and what it said."""
+    output = tmp_path_factory.mktemp("demo")
+    arguments = ["--quick", "--fmus", str(fmu_directory), "--output", str(output)]
+    command = [sys.executable, str(ROOT / "examples" / "demo.py"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return output, done
+
+
+@pytest.fixture(scope="module")
+def report(demo: tuple[Path, Any]) -> Path:
+    return demo[0] / "report.html"
+
+
+@pytest.fixture(scope="module")
+def page(report: Path) -> Iterator[Page]:
+    """The report in a window of a laptop."""
+    with open_page(report, 1366, 768) as opened:
+        opened.wait_for(READY)
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def index(demo: tuple[Path, Any]) -> list[dict[str, Any]]:
+    lines = (demo[0] / "data" / "index.jsonl").read_text(encoding="utf-8").splitlines()
+    return [entry for entry in map(json.loads, lines) if "frame" in entry]
+
+
+def choose(page: Page, text: str) -> None:
+    """Press a button of the viewer."""
+    buttons = "[...document.querySelectorAll('#instants button')]"
+    page.evaluate(f"{buttons}.find(b => b.textContent.includes({text!r})).click()")
+
+
+def color_by(page: Page, value: str) -> None:
+    set_value = f"s.value = {value!r}; s.dispatchEvent(new Event('change'))"
+    page.evaluate(f"(s => {{ {set_value} }})(document.getElementById('color'))")
+
+
+def pixels(page: Page, selector: str) -> np.ndarray:
+    picture = Image.open(io.BytesIO(page.screenshot(selector))).convert("RGB")
+    return np.asarray(picture, np.int64)
+
+
+def wait_for_pixels(page: Page, selector: str, unlike: np.ndarray) -> np.ndarray:
+    """What an element looks like once a hundredth of it differs; drawing goes on after a call."""
+    for _ in range(100):
+        seen = pixels(page, selector)
+        if (np.abs(seen - unlike).max(axis=-1) > 40).mean() > 0.01:
+            return seen
+        page.evaluate("new Promise(done => setTimeout(done, 100))")
+    raise AssertionError(f"{selector} still looks the same")
+
+
+# ---- the run -----------------------------------------------------------------------------------
+
+
+def test_demo_in_a_pipe_says_what_came_of_it_and_nothing_else(demo: tuple[Path, Any]) -> None:
+    output, done = demo
+    first, files, report = done.stdout.splitlines()
+    assert re.fullmatch(r"3 s driven in \d+\.\d s: \d+\.\d times faster than real time", first)
+    assert files.split() == ["files", str(output / "data")]
+    assert report.split() == ["report", str(output / "report.html")]
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_progress_is_for_who_is_watching(watched: bool) -> None:
+    class Stream(io.StringIO):
+        def isatty(self) -> bool:
+            return watched
+
+    stream = Stream()
+    module = build_fmus.load_module(ROOT / "examples" / "report" / "progress.py")
+    module.Progress(stream).show(0.5, "1.5 s driven")
+    assert ("50 %  1.5 s driven" in stream.getvalue()) is watched
+    assert (stream.getvalue() == "") is not watched
+
+
+def test_demo_leaves_files_alone_that_are_not_its_own(fmu_directory: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "data" / "mine.txt"
+    mine.parent.mkdir()
+    mine.write_text("precious")
+    arguments = ["--fmus", str(fmu_directory), "--output", str(tmp_path)]
+    command = [sys.executable, str(ROOT / "examples" / "demo.py"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "choose another --output" in done.stderr
+    assert mine.read_text() == "precious"
+
+
+def test_demo_writes_what_its_sensors_sample(index: list[dict[str, Any]]) -> None:
+    sweeps = [entry for entry in index if entry["sensor"] == "lidar"]
+    assert [entry["time"] for entry in sweeps] == pytest.approx(np.arange(30) / 10.0)
+    assert min(entry["points"] for entry in sweeps) > 10_000
+    for kind in ("depth", "entity", "label"):
+        times = [entry["time"] for entry in index if entry["kind"] == kind]
+        assert times == pytest.approx(np.arange(16) / 5.0)  # the start and the end included
+
+
+# ---- the page ----------------------------------------------------------------------------------
+
+
+def test_report_is_one_file_of_a_size_to_send(report: Path) -> None:
+    assert report.stat().st_size < 12e6
+
+
+def test_report_has_a_title_and_says_how_fast_it_was(page: Page, demo: tuple[Path, Any]) -> None:
+    assert page.evaluate("document.title") == "sensor-fmus: a drive through the yard"
+    (factor,) = re.findall(r": (\S+) times", demo[1].stdout)
+    assert page.evaluate("document.getElementById('factor').innerText") == f"{factor} \u00d7"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What the lidar and the depth camera saw",
+        "Where it was, and where it thought it was",
+        "IMU: truth and reading",
+        "IMU: noise at rest",
+        "Encoders",
+        "Time by FMU",
+        "Frames",
+        "Parameters",
+        "odometers + gyroscope",
+        "specific force / (m/s²)",
+        "datasheet: noise density N/√τ",
+        "preset = VLP-16",
+        "plotly",
+    ],
+)
+def test_text_is_visible(page: Page, text: str) -> None:
+    shown = page.evaluate(
+        "[...document.querySelectorAll('h2, text, td, #versions')]"
+        ".filter(e => e.getBoundingClientRect().width > 0)"
+        ".map(e => e.textContent).join('\\n')"
+    )
+    assert text in shown
+
+
+@pytest.mark.parametrize("figure", LINES)
+def test_figure_is_drawn(page: Page, figure: str) -> None:
+    drawn = page.evaluate(
+        f"[...document.querySelectorAll('#{figure} .scatterlayer .trace path')]"
+        ".filter(p => (p.getAttribute('d') ?? '').length > 20 && p.getBoundingClientRect().width)"
+        ".length"
+    )
+    assert drawn >= LINES[figure]
+
+
+def test_yard_lies_beneath_the_paths(page: Page) -> None:
+    box = page.evaluate(
+        "(r => [r.width, r.height])"
+        "(document.querySelector('#top-view image').getBoundingClientRect())"
+    )
+    assert min(box) > 200.0
+
+
+def test_point_cloud_is_drawn_and_changes_with_its_colours(page: Page) -> None:
+    nothing = np.array(BACKGROUND)
+    by_intensity = wait_for_pixels(page, "#cloud", nothing)
+    color_by(page, "label")
+    by_label = wait_for_pixels(page, "#cloud", by_intensity)
+    color_by(page, "height")
+    by_height = wait_for_pixels(page, "#cloud", by_label)
+    color_by(page, "entity")
+    wait_for_pixels(page, "#cloud", by_height)
+    color_by(page, "intensity")
+
+
+def test_single_sweep_has_the_points_of_its_file(page: Page, index: list[dict[str, Any]]) -> None:
+    choose(page, "1.5 s")
+    page.wait_for("document.getElementById('cloud-about').innerText.includes('one sweep')")
+    (sweep,) = (e for e in index if e["sensor"] == "lidar" and abs(e["time"] - 1.5) < 0.01)
+    assert f"{sweep['points']:,} points" in page.evaluate(
+        "document.getElementById('cloud-about').innerText"
+    )
+    drawn = page.evaluate("document.getElementById('cloud').data[0].x.length")
+    assert drawn == sweep["points"]
+    choose(page, "all")
+
+
+@pytest.mark.parametrize("picture", ["depth", "labels"])
+def test_picture_is_shown_and_follows_the_chosen_time(page: Page, picture: str) -> None:
+    image = f"document.getElementById('{picture}')"
+    sources = []
+    for text in ("0.3 s", "2.7 s"):
+        choose(page, text)
+        page.wait_for(f"{image}.complete")
+        assert page.evaluate(f"[{image}.naturalWidth, {image}.naturalHeight]") == [424, 240]
+        assert page.evaluate(f"{image}.getBoundingClientRect().width") > 200.0
+        sources.append(page.evaluate(f"{image}.src"))
+    assert sources[0] != sources[1]
+    seen = pixels(page, f"#{picture}").reshape(-1, 3)
+    assert len(np.unique(seen, axis=0)) >= 4
+    choose(page, "all")
+
+
+def test_frames_table_counts_the_files(page: Page, index: list[dict[str, Any]]) -> None:
+    rows = page.evaluate("[...document.querySelectorAll('#frames tbody tr')].map(r => r.innerText)")
+    # three at each end of both sensors, a line that stands for the rest of each, and the sum
+    assert len(rows) == 2 * (3 + 1 + 3) + 1
+    assert f"{len(index)} files" in rows[-1]
+    assert f"{sum(entry.get('points', 0) for entry in index):,} points" in rows[-1]
+
+
+def test_timing_table_has_every_fmu_and_adds_up(page: Page) -> None:
+    rows = page.evaluate(
+        "[...document.querySelectorAll('#timings tbody tr')]"
+        ".map(r => [...r.cells].map(c => c.innerText))"
+    )
+    assert [row[0] for row in rows[:-2]] == INSTANCES
+    seconds = [float(row[5]) for row in rows]
+    assert sum(seconds[:-1]) == pytest.approx(seconds[-1], abs=0.005 * len(seconds))  # rounding
+
+
+@pytest.mark.parametrize("width", [1366, 820])
+def test_nothing_sticks_out_of_the_page(page: Page, width: int) -> None:
+    page.resize(width, 768)
+    page.wait_for("document.documentElement.scrollWidth <= window.innerWidth")
+    page.resize(1366, 768)
+
+
+def test_dark_page_is_dark_and_legible(report: Path) -> None:
+    with open_page(report, dark=True) as page:
+        page.wait_for(READY)
+        assert pixels(page, "header").mean() < 60.0
+        ink = page.evaluate("getComputedStyle(document.querySelector('#imu text')).fill")
+        assert min(map(int, re.findall(r"\d+", ink)[:3])) > 180
+
+
+def test_page_asks_for_nothing_and_complains_of_nothing(page: Page) -> None:
+    assert page.requests == []
+    assert page.errors == []
+
+
+# ---- what it computes --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def report_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "examples")
+
+
+def circle(radius: float, track: float) -> tuple[np.ndarray, ...]:
+    """Time, heading and the distances of two wheels on a circle to the left, without slip."""
+    time = np.linspace(0.0, 10.0, 1001)
+    heading = 0.3 * time
+    left, right = heading * (radius - 0.5 * track), heading * (radius + 0.5 * track)
+    return time, heading, left, right
+
+
+def test_odometry_without_slip_comes_back_to_the_truth(report_package: None) -> None:
+    odometry = import_module("report.odometry")
+    _, heading, left, right = circle(4.0, 1.2)
+    track = odometry._effective_track(right - left, heading)
+    assert track == pytest.approx(1.2, rel=1e-12)
+    path = odometry._path(np.array([4.0, 0.0]), 0.5 * (left + right), heading + math.pi / 2.0)
+    truth = 4.0 * np.column_stack([np.cos(heading), np.sin(heading)])
+    # chords instead of arcs, each too long by turn squared / 24
+    assert np.abs(path - truth).max() < 4.0 * 3.0 * (0.003**2) / 24.0 + 1e-9
+
+
+def test_imu_at_rest_is_expected_to_feel_gravity_only(report_package: None) -> None:
+    figures = import_module("report.figures")
+    recording = import_module("report.recording")
+    half = math.sqrt(0.5)
+    truth = {
+        name: np.zeros(2)
+        for name in (
+            *(f"body.{g}.{a}" for g in ("acceleration", "angular_acceleration",
+                                        "angular_velocity") for a in "xyz"),
+            *(f"body.orientation.{a}" for a in "wxyz"),
+        )
+    }  # fmt: skip
+    truth["body.orientation.w"] += half
+    truth["body.orientation.y"] -= half  # nose up
+    still = recording.Recording(np.arange(2.0), truth, {}, Path(), [], {}, 1.0)
+    force, rate = figures.imu_truth(still)
+    assert force == pytest.approx(np.tile([9.80665, 0.0, 0.0], (2, 1)), abs=1e-12)
+    assert np.all(rate == 0.0)
+
+
+def test_imu_away_from_the_axis_is_expected_to_feel_the_turn(
+    report_package: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figures = import_module("report.figures")
+    recording = import_module("report.recording")
+    monkeypatch.setattr(figures, "IMU_PLACE", np.array([2.0, 0.0, 0.0]))
+    vectors = {"acceleration": (0, 0, 0), "angular_acceleration": (0, 0, 0.7),
+               "angular_velocity": (0, 0, 3.0)}  # fmt: skip
+    truth = {
+        f"body.{group}.{axis}": np.full(1, value)
+        for group, values in vectors.items()
+        for axis, value in zip("xyz", values, strict=True)
+    }
+    truth |= {f"body.orientation.{a}": np.full(1, float(a == "w")) for a in "wxyz"}
+    turning = recording.Recording(np.zeros(1), truth, {}, Path(), [], {}, 1.0)
+    force, _ = figures.imu_truth(turning)
+    # toward the axis, omega squared times r; sideways, alpha times r
+    assert force[0] == pytest.approx([-18.0, 1.4, 9.80665], abs=1e-12)
+
+
+def test_allan_deviation_by_means_goes_on_where_that_of_samples_ends(
+    report_package: None,
+) -> None:
+    allan = import_module("report.allan")
+    noise = np.random.default_rng(5).normal(0.0, 0.1, (400_000, 3))
+    tau, deviation = allan.deviations(noise, 800.0)
+    assert tau[0] == pytest.approx(1.0 / 800.0)
+    assert np.all(np.diff(tau) > 0.0)
+    density = 0.1 / math.sqrt(800.0)
+    # of n independent clusters the deviation is known to 1 / sqrt(2 n), here within 4 of these
+    known = 4.0 / np.sqrt(2.0 * (500.0 / tau - 1.0))
+    for axis in "xyz":
+        assert np.all(np.abs(deviation[axis] * np.sqrt(tau) / density - 1.0) < known + 0.01)

@@ -1,0 +1,197 @@
+"""Systems of FMUs: what a description may say, and the package that is made of it."""
+
+import hashlib
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fmpy import read_model_description
+from fmpy.ssp.ssd import ParameterSet, read_ssd, read_ssv
+
+import build_fmus
+from fmus.systems import DescriptionError, System, read_system, system_files
+from sensor_models.presets import load_preset
+
+MODELS = {name: build_fmus.fmu_class(m) for name, m in build_fmus.fmu_modules().items()}
+
+SMALL = """
+[system]
+name = "Small"
+description = "A wheel"
+step = 0.01
+stop = 1
+connections = [["vehicle.wheel_2", "encoder.joint"]]
+
+[parts.vehicle]
+fmu = "VehicleDynamics"
+parameters.drive.left = 1
+
+[parts.encoder]
+fmu = "Encoder"
+preset = "AMT102-V"
+parameters.mode = "absolute"
+parameters.record = true
+parameters.seed = 7
+"""
+
+
+def described(text: str, directory: Path) -> System:
+    source = directory / "system.toml"
+    source.write_text(text)
+    return read_system(source, MODELS)
+
+
+def sets_of(ssp: Path, part: str) -> list[ParameterSet]:
+    """The parameter sets that a component is bound to, as fmpy reads and validates them."""
+    (component,) = (c for c in read_ssd(str(ssp)).system.elements if c.name == part)
+    return [found for b in component.parameterBindings for found in b.parameterValues]
+
+
+@pytest.fixture
+def drive(fmu_directory: Path, tmp_path: Path) -> Path:
+    """The package of the system that the project brings."""
+    (tmp_path / "fmus").symlink_to(fmu_directory)
+    system = build_fmus.read_ssp_source(build_fmus.SYSTEM, build_fmus.fmu_modules())
+    return build_fmus.write_ssp(system, tmp_path / "fmus")
+
+
+def test_package_is_beside_its_fmus_and_valid_by_the_schemas_of_ssp(drive: Path) -> None:
+    assert drive.name == "Drive.ssp"
+    assert drive.parent.joinpath("fmus").is_symlink()
+    system = read_ssd(str(drive)).system  # raises if the schema does not hold
+    assert len(system.elements) == 9
+    for part in ("imu", "lidar", "camera"):
+        assert [found.name for found in sets_of(drive, part)] == ["Drive"]
+    assert read_ssv(str(drive), resource="resources/numbers.ssv").name == "Drive"
+
+
+def test_connectors_exist_in_the_fmus_with_their_kinds(drive: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(drive) as archive:
+        archive.extractall(tmp_path / "unpacked")
+    for component in read_ssd(str(drive)).system.elements:
+        fmu = tmp_path / "unpacked" / component.source
+        found = {v.name: v for v in read_model_description(str(fmu)).modelVariables}
+        for connector in component.connectors:
+            assert found[connector.name].causality == connector.kind
+            assert found[connector.name].type in ("Real", "Integer", "Boolean")
+
+
+def test_every_input_that_has_a_connector_is_connected_once(drive: Path) -> None:
+    system = read_ssd(str(drive)).system
+    inputs = [
+        (component.name, connector.name)
+        for component in system.elements
+        for connector in component.connectors
+        if connector.kind == "input"
+    ]
+    assert sorted((c.endElement, c.endConnector) for c in system.connections) == sorted(inputs)
+    handles = {c.endElement for c in system.connections if c.startConnector == "scene_handle"}
+    assert handles == {"imu", "magnetometer", "lidar", "camera"}
+
+
+def test_equal_fmus_give_equal_packages(drive: Path) -> None:
+    before = hashlib.sha256(drive.read_bytes()).digest()
+    system = build_fmus.read_ssp_source(build_fmus.SYSTEM, build_fmus.fmu_modules())
+    build_fmus.write_ssp(system, drive.parent / "fmus")
+    assert hashlib.sha256(drive.read_bytes()).digest() == before
+
+
+def test_numbers_are_those_of_the_presets_and_no_strings(drive: Path) -> None:
+    found = {p.name: p for p in read_ssv(str(drive), resource="resources/numbers.ssv").parameters}
+    assert {p.type for p in found.values()} == {"Real", "Integer", "Boolean"}
+    for name, value in load_preset("Imu", "VN-100").items():
+        written = found[f"imu.{name}"].value
+        assert written == str(value).lower() or float(written) == value
+    assert found["camera.width"].value == "320"  # and not the preset's
+    assert found["lidar.scan_mode"].value == "1"
+
+
+def test_parameters_are_written_as_fmi_takes_them(tmp_path: Path) -> None:
+    files = system_files(described(SMALL, tmp_path))
+    (tmp_path / "encoder.ssv").write_bytes(files["resources/encoder.ssv"])
+    found = {p.name: (p.type, p.value) for p in read_ssv(tmp_path / "encoder.ssv").parameters}
+    assert found == {
+        "preset": ("String", "AMT102-V"),
+        "mode": ("Integer", "1"),
+        "record": ("Boolean", "true"),
+        "seed": ("Integer", "7"),
+    }
+
+
+def test_groups_are_connected_by_the_names_within_them(tmp_path: Path) -> None:
+    connections = described(SMALL, tmp_path).connections
+    assert [(c.start, c.output.name, c.end, c.input.name) for c in connections] == [
+        ("vehicle", "wheel_2.position", "encoder", "joint.position"),
+        ("vehicle", "wheel_2.velocity", "encoder", "joint.velocity"),
+    ]
+
+
+BAD: dict[str, tuple[str, str, str]] = {
+    "missing key": ("step = 0.01\n", "", "system.step is missing"),
+    "unknown key": ("step = 0.01", "step = 0.01\ncolour = 1", "system.colour is unknown"),
+    "step of no length": ("step = 0.01", "step = 0.0", "system.step must be above 0 s"),
+    "type of a key": ("stop = 1", 'stop = "1"', "system.stop = '1' must be a float"),
+    "unknown FMU": ('"Encoder"', '"Sextant"', "parts.encoder.fmu = 'Sextant' is none of"),
+    "unknown preset": ('"AMT102-V"', '"AMT"', "preset 'AMT' is unknown for Encoder"),
+    "unknown parameter": ("seed", "sed", "parts.encoder.parameters: sed is no parameter or input"),
+    "an output": ("seed = 7", "sample.count = 7", "sample.count is no parameter or input"),
+    "type of a value": ("seed = 7", "seed = 7.5", "seed = 7.5 has the wrong type, it is a integer"),
+    "number for a switch": ("record = true", "record = 1", "record = 1 has the wrong type"),
+    "switch for a number": ("left = 1", "left = true", "drive.left = True has the wrong type"),
+    "out of range": ("left = 1", "left = 99", "drive.left = 99 rad/s is out of range"),
+    "no choice": ('"absolute"', '"both"', "mode = 'both' is none of incremental, absolute"),
+    "no part": ('"encoder.joint"', '"coder.joint"', "'coder' is no part, there are vehicle"),
+    "nothing in common": ("wheel_2", "body", "['vehicle.body', 'encoder.joint'] connects nothing"),
+    "no pair": ('"encoder.joint"', "3", "['vehicle.wheel_2', 3] is no pair of names"),
+    "connected twice": (
+        "connections = [",
+        'connections = [["vehicle.wheel_1", "encoder.joint"], ',
+        "encoder.joint.position is connected twice",
+    ),
+    "bad name": ("parts.encoder", 'parts."my encoder"', "'my encoder' is no name"),
+    "name within a name": (
+        "parts.vehicle]",
+        'parts.en]\nfmu = "Odometer"\n[parts.vehicle]',
+        "parts.en: the name 'encoder' begins with it",
+    ),
+    "no TOML": ("[system]", "[system", "system.toml: "),
+}
+
+
+@pytest.mark.parametrize("case", list(BAD))
+def test_description_that_makes_no_sense_is_refused_with_the_reason(
+    tmp_path: Path, case: str
+) -> None:
+    old, new, message = BAD[case]
+    assert old in SMALL
+    with pytest.raises(DescriptionError) as refusal:
+        described(SMALL.replace(old, new), tmp_path)
+    assert message in str(refusal.value)
+    assert "system.toml" in str(refusal.value)
+
+
+def test_fmu_that_was_not_built_is_named(tmp_path: Path) -> None:
+    system = described(SMALL, tmp_path)
+    with pytest.raises(build_fmus.BuildError, match=r"Small needs .*VehicleDynamics\.fmu"):
+        build_fmus.write_ssp(system, tmp_path)
+    assert list(tmp_path.glob("*.ssp")) == []
+
+
+def run(*arguments: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(build_fmus.ROOT / "build_fmus.py"), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_command_line_packs_a_system_of_ones_own(tmp_path: Path) -> None:
+    source = tmp_path / "system.toml"
+    source.write_text(SMALL)
+    only = ["--only", "Encoder", "VehicleDynamics", "--platforms", "linux64"]
+    packed = run(*only, "--output", tmp_path / "fmus", "--ssp", source)
+    assert packed.returncode == 0, packed.stderr
+    assert packed.stdout.splitlines()[-1] == str(tmp_path / "Small.ssp")
+    source.write_text(SMALL.replace("wheel_2", "wheel_5"))
+    refused = run(*only, "--output", tmp_path / "fmus", "--ssp", source)
+    assert (refused.returncode, len(refused.stderr.splitlines())) == (1, 1)
