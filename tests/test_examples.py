@@ -14,7 +14,8 @@ import pytest
 import build_fmus
 from sensor_models.lidar.readers import read_cloud
 
-DRIVE = Path(build_fmus.ROOT) / "examples" / "drive.py"
+DRIVE = build_fmus.ROOT / "examples" / "drive.py"
+MASTERS = (build_fmus.ROOT / "docs" / "masters.md").read_text(encoding="utf-8")
 STEP, STEPS = 0.01, 400
 
 
@@ -89,3 +90,43 @@ def test_drive_leaves_nothing_behind(driven: tuple[Path, str]) -> None:
     assert list((place / "temporary").iterdir()) == []
     assert list((place / "shared").iterdir()) == []
     assert list(place.rglob("*.part")) == []
+
+
+#: libcosimpy has no package for Python 3.10 (pyproject.toml says the same).
+PROGRAMS = [
+    program
+    for program in re.findall(r"```python\n(.*?)```", MASTERS, re.DOTALL)
+    if "libcosimpy" not in program or sys.version_info >= (3, 11)
+]
+
+
+@pytest.mark.parametrize("number", range(len(PROGRAMS)))
+def test_programs_of_the_document_on_masters_run(
+    fmu_directory: Path, tmp_path: Path, number: int
+) -> None:
+    (tmp_path / "fmus").symlink_to(fmu_directory)
+    system = build_fmus.read_ssp_source(build_fmus.SYSTEM, build_fmus.fmu_modules())
+    (tmp_path / "build").mkdir()
+    (tmp_path / "shared").mkdir(mode=0o700)
+    build_fmus.write_ssp(system, tmp_path / "fmus").rename(tmp_path / "build" / "Drive.ssp")
+    command = [sys.executable, "-c", PROGRAMS[number]]
+    own = {"TMPDIR": str(tmp_path), "SENSOR_FMUS_SHARED_DIR": str(tmp_path / "shared")}
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, **own},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    rate = float(re.findall(r"-?\d+\.\d+", done.stdout.splitlines()[-1])[0])
+    assert 0.0 < rate < 1.0  # rad/s: it has begun to turn to the left
+
+
+def test_every_master_of_the_table_has_its_section() -> None:
+    linked = set(re.findall(r"\]\(#([a-z-]+)\)", MASTERS))
+    sections = re.findall(r"^## (.+)$", MASTERS, re.MULTILINE)
+    names = {re.sub(r"[^a-z -]", "", title.lower()).replace(" ", "-") for title in sections}
+    assert linked - names == set()
+    assert {"fmpy", "libcosim", "ecos", "simulink", "dymola"} <= linked

@@ -1,5 +1,6 @@
 """How FMUs find their code and packages, alone and beside others. Each test has its own process."""
 
+import contextlib
 import json
 import os
 import re
@@ -314,6 +315,19 @@ with open_fmu(Path(sys.argv[1])) as encoder:
 """
 
 
+def interrupt_until_it_ends(host: "subprocess.Popen[str]") -> tuple[str, str]:
+    """What a host says that is interrupted, again if it goes on for half a second.
+
+    Numba clears errors while it finds the compiled function for a call; an interrupt that comes
+    just then, once in some dozen runs, is lost to any program.
+    """
+    for _ in range(40):
+        host.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return host.communicate(timeout=0.5)
+    raise AssertionError("the host goes on whatever it is told")
+
+
 def test_an_interrupt_during_a_step_reaches_the_host(encoder_fmu: Path) -> None:
     # For systems with POSIX signals.
     environment = {**os.environ, "PYTHONPATH": str(build_fmus.ROOT)}
@@ -327,9 +341,8 @@ def test_an_interrupt_during_a_step_reaches_the_host(encoder_fmu: Path) -> None:
         assert host.stdout is not None
         assert host.stdout.readline() == "stepping\n"
         time.sleep(0.3)  # into the step, which takes much longer
-        host.send_signal(signal.SIGINT)
         try:
-            output, errors = host.communicate(timeout=20.0)
+            output, errors = interrupt_until_it_ends(host)
         finally:
             host.kill()
     assert output == "interrupted\n", errors

@@ -44,8 +44,9 @@ UNLIKE = ("world", "scene_handle")
 #: Parts whose readings do not depend on when the bodies of the scene are moved.
 BLIND = ("vehicle", "encoder_left", "encoder_right", "odometer", "imu", "magnetometer")
 
-#: What zeros at the start did to the filters of the IMU, which pass 260 Hz, is gone by then (s).
-FORGOTTEN = 0.15
+#: What zeros at the start did is gone by then (s): the filters of the IMU pass 260 Hz, and frame 0
+#: of the lidar is on the outputs until 0.2 s.
+FORGOTTEN = 0.25
 
 Runs = Callable[[Way], SystemRows]
 
