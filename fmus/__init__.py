@@ -9,6 +9,7 @@
 ``fmu_state``          saved states as bytes
 ``*_fmu``              one short module for each FMU, found by its name
 ``vehicle``            the vehicle that VehicleDynamics simulates; knows no FMI
+``systems``            systems of FMUs as SSP files; used by the build only
 ``reference``          the page on each FMU in its documentation; used by the build only
 ``binding``            the C library between FMI and Python, and what loads it
 
