@@ -222,7 +222,7 @@ def walk(
     """Follow branches until less than some are left."""
     while branches.held[0] >= least:
         take_off(view, packet, task, world, keys, flight, branches, waiting.ray)
-        trace_packet(view, packet, bounds, False)
+        trace_packet(view, packet, bounds, True)
         arrive(view, packet, bounds, task, world, keys, echoes, flight, branches, waiting.ray)
 
 
