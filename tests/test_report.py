@@ -209,7 +209,9 @@ def test_point_cloud_is_drawn_and_changes_with_its_colours(page: Page) -> None:
     color_by(page, "intensity")
 
 
-def test_single_sweep_has_the_points_of_its_file(page: Page, index: list[dict[str, Any]]) -> None:
+def test_single_sweep_has_the_points_of_its_file(
+    page: Page, index: list[dict[str, Any]], report: Path
+) -> None:
     choose(page, "1.5 s")
     page.wait_for("document.getElementById('cloud-about').innerText.includes('one sweep')")
     (sweep,) = (e for e in index if e["sensor"] == "lidar" and abs(e["time"] - 1.5) < 0.01)
@@ -218,6 +220,11 @@ def test_single_sweep_has_the_points_of_its_file(page: Page, index: list[dict[st
     )
     drawn = page.evaluate("document.getElementById('cloud').data[0].x.length")
     assert drawn == sweep["points"]
+    color_by(page, "entity")
+    points = np.load(report.parent / "data" / sweep["file"])
+    key = page.evaluate("document.getElementById('cloud-key').innerText")
+    assert key == f"{len(np.unique(points['entity_id']))} entities, a colour each"
+    color_by(page, "intensity")
     choose(page, "all")
 
 
