@@ -315,7 +315,8 @@ def build(
     libraries = binding.compile_binding(BINDING_CACHE, platforms, say)
     missing = [p for p in platforms if p not in libraries]
     if missing:
-        say(f"no cross compiler (pip install ziglang): left out {', '.join(missing)}")
+        left_out = f"no cross compiler (pip install ziglang): left out {', '.join(missing)}"
+        print(left_out, file=sys.stderr)  # no progress: who reads a log must see it, too
     carried = built_in_scenes() if scenes is None else scenes
     files = []
     for number, module in enumerate(modules, 1):
@@ -383,7 +384,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options.output,
             options.python,
             options.platforms,
-            quiet=False,
+            quiet=not sys.stdout.isatty(),  # progress is for who is watching
             scenes=scenes,
         )
         if system is not None:

@@ -111,3 +111,9 @@ def test_compiled_libraries_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyP
     again = binding.compile_binding(tmp_path, ["linux64"], said.append)["linux64"]
     assert again.stat().st_mtime_ns == first
     assert said == []
+
+
+def test_build_says_nothing_in_a_pipe(tmp_path: Path) -> None:
+    done = run("--only", "Odometer", "--output", str(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (tmp_path / "Odometer.fmu").is_file()
