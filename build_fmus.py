@@ -41,6 +41,7 @@ from fmus.binding.fmu_loader import OPTIONAL
 from fmus.model_description import model_description
 from fmus.reference import index_page, reference_page
 from fmus.systems import DescriptionError, System, fmu_place, read_system, system_files
+from sensor_models._digest import sources
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.manifest import MANIFEST_NAME, load_scene, manifest_path
 from sensor_models.scene.model import Scene
@@ -184,12 +185,9 @@ def python_place(executable: str) -> str:
 def package_files(package: ModuleType, pattern: str) -> Iterator[tuple[str, bytes]]:
     """The sources of a package, as they go into the resources."""
     folder = Path(str(package.__file__)).parent
-    for path in sorted(folder.glob(pattern)):
-        if path.is_file() and path.suffix in (".py", ".toml"):
-            yield (
-                f"resources/{folder.name}/{path.relative_to(folder).as_posix()}",
-                path.read_bytes(),
-            )
+    for path in sources(folder, pattern):
+        name = f"resources/{folder.name}/{path.relative_to(folder).as_posix()}"
+        yield name, path.read_bytes()
 
 
 def resource_files(

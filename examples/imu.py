@@ -14,14 +14,14 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 
-from sensor_models.accelerometer import AccelerometerParameters
-from sensor_models.allan import FLOOR, allan_deviation
-from sensor_models.frames import MountParameters
-from sensor_models.gyroscope import GyroscopeParameters
-from sensor_models.imu import Imu, ImuParameters, Subsensors
-from sensor_models.magnetometer import MagnetometerParameters
+from sensor_models.core.frames import MountParameters
+from sensor_models.core.quantities import quantities_of
+from sensor_models.inertial.accelerometer import AccelerometerParameters
+from sensor_models.inertial.allan import FLOOR, allan_deviation
+from sensor_models.inertial.gyroscope import GyroscopeParameters
+from sensor_models.inertial.imu import Imu, ImuParameters, Subsensors
+from sensor_models.inertial.magnetometer import MagnetometerParameters
 from sensor_models.presets import load_preset
-from sensor_models.quantities import quantities_of
 
 mpl.use("Agg")  # a picture in a file; no screen is needed
 from matplotlib import pyplot

@@ -2,7 +2,11 @@
 
 from fmus.inertial import InertialFmu, MotionSensorFmu
 from fmus.sensor_fmu import Group
-from sensor_models.accelerometer import Accelerometer, AccelerometerParameters, AccelerometerReading
+from sensor_models.inertial.accelerometer import (
+    Accelerometer,
+    AccelerometerParameters,
+    AccelerometerReading,
+)
 
 
 class AccelerometerFmu(MotionSensorFmu):

@@ -22,11 +22,11 @@ from fmus import fmu_state
 from fmus.fmu_state import FmuState, StateError
 from fmus.model_description import guid_of, model_description
 from fmus.variables import Group, Groups, Values, Variable, VariableTable, convert_preset
-from sensor_models.clock import same_instant
-from sensor_models.frames import normalised_orientation
-from sensor_models.kernels.motion import ORIENTATION
+from sensor_models.core.clock import same_instant
+from sensor_models.core.frames import normalised_orientation
+from sensor_models.core.quantities import ParameterError
+from sensor_models.kernels.math.motion import ORIENTATION
 from sensor_models.presets import load_preset
-from sensor_models.quantities import ParameterError
 
 #: What an FMU imports that loads scenes.
 SCENE_PACKAGES = ("embreex", "pillow", "pydantic", "trimesh")

@@ -12,8 +12,8 @@ from sensor_models.camera import (
     ImageNoiseParameters,
     ShutterParameters,
 )
-from sensor_models.images import ImageFileParameters
-from sensor_models.quantities import integer, real
+from sensor_models.core.quantities import integer, real
+from sensor_models.output.images import ImageFileParameters
 
 
 @dataclass(frozen=True)

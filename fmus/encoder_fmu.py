@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fmus.sensor_fmu import Group, Groups, SensorFmu, Vector
-from sensor_models.encoder import Encoder, EncoderParameters, EncoderReading, warnings_of
-from sensor_models.faults import Fault, check_fault
-from sensor_models.kernels.motion import interpolate_joint
-from sensor_models.quantities import real
-from sensor_models.random import stream_key
+from sensor_models.core.faults import Fault, check_fault
+from sensor_models.core.quantities import real
+from sensor_models.core.random import stream_key
+from sensor_models.kernels.math.motion import interpolate_joint
+from sensor_models.wheel.encoder import Encoder, EncoderParameters, EncoderReading, warnings_of
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from fmus.base import SCENE_PACKAGES, FmuBase
 from fmus.fmu_state import StateError
 from fmus.variables import Group, Variable, declare
-from sensor_models.frames import IDENTITY, WXYZ, XYZ, Quaternion, normalised_orientation
-from sensor_models.quantities import boolean, integer, real, string
+from sensor_models.core.frames import IDENTITY, WXYZ, XYZ, Quaternion, normalised_orientation
+from sensor_models.core.quantities import boolean, integer, real, string
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.model import Body
 from sensor_models.scene.registry import BODY_SIZE, open_scene

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from fmus.fmu_state import StateError
 from fmus.scene_sensor import FrameSensorFmu, NearestOutputs, SceneName, SceneUse
 from fmus.variables import Groups
-from sensor_models.clock import SamplingParameters
-from sensor_models.files import named_values
-from sensor_models.frame_files import FrameWriter
+from sensor_models.core.clock import SamplingParameters
+from sensor_models.output.files import named_values
+from sensor_models.output.frame_files import FrameWriter
 from sensor_models.scene.pose_memory import BODY_SIZE
 from sensor_models.scene.registry import SceneHandle
 

@@ -2,7 +2,7 @@
 
 from fmus.inertial import InertialFmu, MotionSensorFmu
 from fmus.sensor_fmu import Group
-from sensor_models.gyroscope import Gyroscope, GyroscopeParameters, GyroscopeReading
+from sensor_models.inertial.gyroscope import Gyroscope, GyroscopeParameters, GyroscopeReading
 
 
 class GyroscopeFmu(MotionSensorFmu):

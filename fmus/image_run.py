@@ -25,17 +25,17 @@ from sensor_models.camera import (
     RollingShutter,
     ShutterParameters,
 )
-from sensor_models.clock import SampleClock, SamplingParameters
-from sensor_models.frame_files import FrameFiles
-from sensor_models.frames import IDENTITY, MountParameters
-from sensor_models.images import (
+from sensor_models.core.clock import SampleClock, SamplingParameters
+from sensor_models.core.frames import IDENTITY, MountParameters
+from sensor_models.kernels.math.motion import interpolate_body, matrix_from_quaternion
+from sensor_models.output.frame_files import FrameFiles
+from sensor_models.output.images import (
     ImageFile,
     ImageFileParameters,
     ImageFormat,
     ImageWriter,
     png_scale,
 )
-from sensor_models.kernels.motion import interpolate_body, matrix_from_quaternion
 from sensor_models.scene.model import Body, Instance, Material, Mesh, Scene, SurfaceKind
 from sensor_models.scene.pose_memory import BODY_SIZE
 from sensor_models.scene.tracing import RayScene

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from fmus.inertial import InertialFmu, SceneInput, Surroundings
 from fmus.sensor_fmu import Group, Groups
-from sensor_models.accelerometer import AccelerometerParameters
-from sensor_models.clock import SamplingParameters
-from sensor_models.gyroscope import GyroscopeParameters
-from sensor_models.imu import Imu, ImuParameters, ImuReading, SubsensorPose, Subsensors
-from sensor_models.inertial import AccelerationInputs, GravityParameters
-from sensor_models.magnetometer import MagnetometerParameters
+from sensor_models.core.clock import SamplingParameters
+from sensor_models.inertial.accelerometer import AccelerometerParameters
+from sensor_models.inertial.gyroscope import GyroscopeParameters
+from sensor_models.inertial.imu import Imu, ImuParameters, ImuReading, SubsensorPose, Subsensors
+from sensor_models.inertial.magnetometer import MagnetometerParameters
+from sensor_models.inertial.unit import AccelerationInputs, GravityParameters
 
 ACCELEROMETER, GYROSCOPE, MAGNETOMETER = "accelerometer", "gyroscope", "magnetometer"
 

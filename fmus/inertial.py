@@ -5,14 +5,14 @@ from typing import Any, ClassVar
 
 from fmus.scene_sensor import SceneUse
 from fmus.sensor_fmu import BodySensorFmu, Group, Groups, Vector
-from sensor_models.clock import SamplingParameters
-from sensor_models.faults import Fault, check_fault
-from sensor_models.frames import XYZ, BodyState, MountParameters
-from sensor_models.inertial import ROOM_TEMPERATURE, AccelerationInputs, GravityParameters
-from sensor_models.magnetic_field import uniform
-from sensor_models.placement import PlacementParameters, placed
-from sensor_models.quantities import integer, real
-from sensor_models.triaxial import TriaxialParameters, has_limits
+from sensor_models.core.clock import SamplingParameters
+from sensor_models.core.faults import Fault, check_fault
+from sensor_models.core.frames import XYZ, BodyState, MountParameters
+from sensor_models.core.placement import PlacementParameters, placed
+from sensor_models.core.quantities import integer, real
+from sensor_models.inertial.magnetic_field import uniform
+from sensor_models.inertial.triaxial import TriaxialParameters, has_limits
+from sensor_models.inertial.unit import ROOM_TEMPERATURE, AccelerationInputs, GravityParameters
 
 
 @dataclass(frozen=True)

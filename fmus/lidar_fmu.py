@@ -7,16 +7,16 @@ from fmus.lidar_run import LidarRun
 from fmus.scene_sensor import FrameOutputs, FrameSensorFmu, NearestOutputs
 from fmus.sensor_fmu import SampleOutputs
 from fmus.variables import Group
-from sensor_models.clouds import CloudFileParameters
+from sensor_models.core.placement import PlacementParameters
+from sensor_models.core.quantities import integer
 from sensor_models.lidar import (
     AmbientParameters,
     LidarNoiseParameters,
     LidarParameters,
     PatternParameters,
 )
-from sensor_models.optics.beam import BeamParameters
-from sensor_models.placement import PlacementParameters
-from sensor_models.quantities import integer
+from sensor_models.light.beam import BeamParameters
+from sensor_models.output.clouds import CloudFileParameters
 
 
 @dataclass(frozen=True)

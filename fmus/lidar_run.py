@@ -20,11 +20,10 @@ from fmus.fmu_state import StateError
 from fmus.frame_run import FrameRun, Vector
 from fmus.scene_sensor import FrameSensorFmu, NearestOutputs
 from fmus.variables import Groups
-from sensor_models.clock import SamplingParameters
-from sensor_models.clouds import CloudFile, CloudFileParameters, CloudFormat, CloudWriter, Viewpoint
-from sensor_models.frame_files import FrameFiles
-from sensor_models.frames import IDENTITY, MountParameters
-from sensor_models.kernels.motion import matrix_from_quaternion
+from sensor_models.core.clock import SamplingParameters
+from sensor_models.core.frames import IDENTITY, MountParameters
+from sensor_models.core.placement import PlacementParameters, placed
+from sensor_models.kernels.math.motion import matrix_from_quaternion
 from sensor_models.lidar import (
     AmbientParameters,
     CloudBuffer,
@@ -39,8 +38,15 @@ from sensor_models.lidar import (
     Scan,
     ScanPattern,
 )
-from sensor_models.optics.beam import BeamParameters
-from sensor_models.placement import PlacementParameters, placed
+from sensor_models.light.beam import BeamParameters
+from sensor_models.output.clouds import (
+    CloudFile,
+    CloudFileParameters,
+    CloudFormat,
+    CloudWriter,
+    Viewpoint,
+)
+from sensor_models.output.frame_files import FrameFiles
 from sensor_models.scene.model import (
     Body,
     Instance,

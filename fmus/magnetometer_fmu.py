@@ -2,14 +2,14 @@
 
 from fmus.inertial import InertialFmu, SceneInput, Surroundings
 from fmus.sensor_fmu import Group, Groups
-from sensor_models.clock import SamplingParameters
-from sensor_models.frames import MountParameters
-from sensor_models.magnetometer import (
+from sensor_models.core.clock import SamplingParameters
+from sensor_models.core.frames import MountParameters
+from sensor_models.core.placement import PlacementParameters
+from sensor_models.inertial.magnetometer import (
     Magnetometer,
     MagnetometerParameters,
     MagnetometerReading,
 )
-from sensor_models.placement import PlacementParameters
 
 
 class MagnetometerFmu(InertialFmu):

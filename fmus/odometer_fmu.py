@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from fmus.sensor_fmu import Group, Groups, SensorFmu, Vector
-from sensor_models.faults import Fault, check_fault
-from sensor_models.kernels.motion import interpolate_linear
-from sensor_models.odometer import Odometer, OdometerParameters, OdometerReading
-from sensor_models.quantities import real
-from sensor_models.random import stream_key
+from sensor_models.core.faults import Fault, check_fault
+from sensor_models.core.quantities import real
+from sensor_models.core.random import stream_key
+from sensor_models.kernels.math.motion import interpolate_linear
+from sensor_models.wheel.odometer import Odometer, OdometerParameters, OdometerReading
 
 
 @dataclass(frozen=True)

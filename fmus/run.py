@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from fmus.fmu_state import StateError
 from fmus.variables import Groups, Variable, declare
-from sensor_models.clock import SampleClock, SamplingParameters, Timeline
-from sensor_models.quantities import ParameterError
-from sensor_models.records import Record, RecordParameters, flattener
+from sensor_models.core.clock import SampleClock, SamplingParameters, Timeline
+from sensor_models.core.quantities import ParameterError
+from sensor_models.output.records import Record, RecordParameters, flattener
 
 if TYPE_CHECKING:
     from fmus.sensor_fmu import SensorFmu

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from fmus.base import SCENE_PACKAGES, FmuBase
 from fmus.sensor_fmu import PresetParameters
 from fmus.variables import Group, Variable, declare
-from sensor_models.clock import SamplingParameters
-from sensor_models.frames import BodyState, MountParameters
-from sensor_models.quantities import integer, real, string
+from sensor_models.core.clock import SamplingParameters
+from sensor_models.core.frames import BodyState, MountParameters
+from sensor_models.core.quantities import integer, real, string
 
 if TYPE_CHECKING:
     from sensor_models.scene.registry import SceneHandle

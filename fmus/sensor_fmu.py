@@ -25,11 +25,11 @@ from typing import Any, ClassVar
 from fmus.base import PRESET, FmuBase
 from fmus.run import SensorRun, Vector
 from fmus.variables import Group, Groups, Variable, declare
-from sensor_models.clock import SamplingParameters
-from sensor_models.frames import BodyState
-from sensor_models.kernels.motion import interpolate_body
-from sensor_models.quantities import integer, real, string
-from sensor_models.records import RecordParameters
+from sensor_models.core.clock import SamplingParameters
+from sensor_models.core.frames import BodyState
+from sensor_models.core.quantities import integer, real, string
+from sensor_models.kernels.math.motion import interpolate_body
+from sensor_models.output.records import RecordParameters
 
 __all__ = ["BodySensorFmu", "Group", "Groups", "SensorFmu", "Vector"]
 
@@ -80,7 +80,7 @@ class SensorFmu(FmuBase):
 
     @staticmethod
     def interpolate(before: Vector, after: Vector, duration: float, fraction: float) -> Vector:
-        """The truth between two known ones (a kernel of ``sensor_models.kernels.motion``)."""
+        """The truth between two known ones (a kernel of ``sensor_models.kernels.math.motion``)."""
         raise TypeError("a sensor FMU must say how its inputs are interpolated")
 
     def prepare_truth(self, truth: Vector) -> Vector:

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.files import named_values
-from sensor_models.quantities import ParameterError, Quantity, quantities_of
+from sensor_models.core.quantities import ParameterError, Quantity, quantities_of
+from sensor_models.output.files import named_values
 
 #: The four types of FMI, in the order of their value references, and the kinds they hold.
 TYPES = {

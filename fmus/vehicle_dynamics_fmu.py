@@ -25,8 +25,8 @@ from fmus.vehicle.parameters import (
 )
 from fmus.vehicle.simulation import VehicleSimulation
 from fmus.vehicle.traffic import at_rest
-from sensor_models.frames import BodyState
-from sensor_models.quantities import string
+from sensor_models.core.frames import BodyState
+from sensor_models.core.quantities import string
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.model import Body
 

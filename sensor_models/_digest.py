@@ -6,15 +6,29 @@ from pathlib import Path
 #: What counts as source: code, and the data that code reads.
 SOURCE_SUFFIXES = (".py", ".toml")
 
+#: Folders and files for people at a command line: no FMU carries them, and no digest knows them.
+NOT_PACKED = ("pictures", "__main__.py")
+
+
+def sources(root: Path, pattern: str = "**/*") -> list[Path]:
+    """The sources in a folder that fit and travel with FMUs, in an order of their names alone."""
+    found = [
+        path
+        for path in root.glob(pattern)
+        if path.suffix in SOURCE_SUFFIXES
+        and not set(NOT_PACKED).intersection(path.relative_to(root).parts)
+        and path.is_file()
+    ]
+    return sorted(found, key=lambda path: path.relative_to(root).as_posix())
+
 
 def digest_of_package(init_file: str, pattern: str = "**/*") -> str:
     """Digest of the sources beside a package's ``__init__.py`` that fit, as 32 hex digits."""
     root = Path(init_file).resolve().parent
     digest = hashlib.sha256()
-    for path in sorted(root.glob(pattern), key=lambda p: p.relative_to(root).as_posix()):
-        if path.suffix in SOURCE_SUFFIXES and path.is_file():
-            content = path.read_bytes()
-            name = path.relative_to(root).as_posix().encode()
-            digest.update(b"%d:%s %d:" % (len(name), name, len(content)))
-            digest.update(content)
+    for path in sources(root, pattern):
+        content = path.read_bytes()
+        name = path.relative_to(root).as_posix().encode()
+        digest.update(b"%d:%s %d:" % (len(name), name, len(content)))
+        digest.update(content)
     return digest.hexdigest()[:32]

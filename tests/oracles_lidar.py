@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sensor_models.lidar.parameters import LidarParameters, PathConvention, ReturnMode
-from sensor_models.optics.beam import BeamParameters
+from sensor_models.light.beam import BeamParameters
 from sensor_models.scene.model import Medium, SurfaceKind
 from tests import oracles_rays as triangles
 from tests.optics_twins import fresnel, two_layer

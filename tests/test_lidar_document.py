@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from fmus.lidar_fmu import LidarFmu
-from sensor_models.clouds import FIELDS, POINT_WITH_NORMAL
-from sensor_models.lidar import __main__ as command
+from sensor_models.core.quantities import Quantity, describe_choices, quantities_of
 from sensor_models.lidar.named import named_lidar
 from sensor_models.lidar.patterns import PatternParameters, PatternType, make_pattern
+from sensor_models.output.clouds import FIELDS, POINT_WITH_NORMAL
+from sensor_models.pictures import lidar_command as command
 from sensor_models.presets import list_presets, read_preset
-from sensor_models.quantities import Quantity, describe_choices, quantities_of
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "lidar.md").read_text(encoding="utf-8")

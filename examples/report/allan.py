@@ -11,7 +11,7 @@ import numpy as np
 from imu import make_imu
 from numpy.typing import NDArray
 
-from sensor_models.allan import FLOOR, allan_deviation
+from sensor_models.inertial.allan import FLOOR, allan_deviation
 from sensor_models.presets import load_preset
 
 Floats = NDArray[np.float64]

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from report.recording import Recording
-from sensor_models.camera.__main__ import NEAR_TO_FAR, NO_ID, colors_of_distances
-from sensor_models.images import png_of_colors
-from sensor_models.lidar.drawing import HEAT, PALETTE, RAINBOW
+from sensor_models.output.images import png_of_colors
+from sensor_models.pictures.camera_command import NEAR_TO_FAR, NO_ID, colors_of_distances
+from sensor_models.pictures.drawing import HEAT, PALETTE, RAINBOW
 from sensor_models.scene.manifest import load_scene
 
 MOST_POINTS = 60_000  # of one cloud

@@ -2,7 +2,7 @@
 
 The models state their equations in the docstrings of their modules. A page shows those of the
 modules that declare the FMU's variables, in the order of the declarations, and after each one
-those that it refers to by name (``kernels.encoder``). A module of a package comes after the
+those that it refers to by name (``kernels.wheel.encoder``). A module of a package comes after the
 package itself and what that publishes.
 
 A headline alone says nothing that the variables do not, so modules that have no more are not

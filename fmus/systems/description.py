@@ -35,8 +35,8 @@ from typing import Any
 
 from fmus.base import PRESET, FmuBase
 from fmus.variables import Variable, VariableTable, convert_preset
+from sensor_models.core.quantities import ParameterError
 from sensor_models.presets import load_preset
-from sensor_models.quantities import ParameterError
 
 if sys.version_info >= (3, 11):
     import tomllib

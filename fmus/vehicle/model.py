@@ -46,7 +46,7 @@ from fmus.vehicle.parameters import (
     VehicleParameters,
 )
 from fmus.vehicle.solids import Solid, SolidScene, Terrain
-from sensor_models.quantities import quantities_of
+from sensor_models.core.quantities import quantities_of
 from sensor_models.scene.model import Body
 
 #: Who meets whom, as bits: ground meets all parts of the vehicle, obstacles all but its wheels.

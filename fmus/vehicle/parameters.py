@@ -9,8 +9,8 @@ of no product: they make a vehicle between a robot and a small skid-steered load
 import math
 from dataclasses import dataclass
 
-from sensor_models.frames import XYZ
-from sensor_models.quantities import ParameterError, check, real
+from sensor_models.core.frames import XYZ
+from sensor_models.core.quantities import ParameterError, check, real
 
 #: Shares of the mass, in which the whole is 1.
 CHASSIS_SHARE, DRIVES_SHARE = 0.28, 0.42  # with batteries and motors, which lie low

@@ -22,7 +22,7 @@ from fmus.vehicle.model import OBSTACLE_GROUP, build_model
 from fmus.vehicle.parameters import VehicleCommands, VehicleParameters
 from fmus.vehicle.solids import solids_of, turn_z
 from fmus.vehicle.traffic import TRIPS, Traffic
-from sensor_models.quantities import ParameterError
+from sensor_models.core.quantities import ParameterError
 from sensor_models.scene.model import Scene
 
 Floats = NDArray[np.float64]

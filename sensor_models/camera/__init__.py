@@ -8,7 +8,7 @@ from sensor_models.camera.parameters import (
     Projection,
 )
 from sensor_models.camera.shutter import RollingShutter, ShutterParameters
-from sensor_models.placement import FramePlacementParameters
+from sensor_models.core.placement import FramePlacementParameters
 
 __all__ = [
     "DepthCamera",

@@ -9,7 +9,7 @@ Rolling shutter: each row may have a pose of its own (``shutter`` makes them), a
 in the sensor frame is in that of its own instant. Bodies of the scene stand still while a frame is
 taken.
 
-What a frame holds (module ``kernels.depth`` has the equations):
+What a frame holds (module ``kernels.camera.depth`` has the equations):
 
 image      depth or range after noise, limits and normalisation
 distance   range along the ray after noise; NaN for no reading within the limits
@@ -35,18 +35,18 @@ from sensor_models.camera.parameters import (
     Projection,
 )
 from sensor_models.camera.rays import pixel_rays
-from sensor_models.frames import (
+from sensor_models.core.frames import (
     SHORTEST,
     MountParameters,
     multiply_quaternions,
     normalise_quaternion,
     rotate_vector,
 )
-from sensor_models.kernels import depth as kernel
-from sensor_models.kernels import depth_layout as layout
-from sensor_models.placement import FramePlacementParameters, draw_placement, draw_placements
-from sensor_models.quantities import NO_LIMIT, ParameterError
-from sensor_models.random import stream_key
+from sensor_models.core.placement import FramePlacementParameters, draw_placement, draw_placements
+from sensor_models.core.quantities import NO_LIMIT, ParameterError
+from sensor_models.core.random import stream_key
+from sensor_models.kernels.camera import depth as kernel
+from sensor_models.kernels.camera import layout as layout
 from sensor_models.scene.tracing import RayScene
 
 Floats = NDArray[np.float64]

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from enum import IntEnum
 
-from sensor_models.quantities import (
+from sensor_models.core.quantities import (
     NO_LIMIT,
     ParameterError,
     boolean,

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sensor_models.camera.parameters import DepthCameraParameters, Projection
-from sensor_models.quantities import ParameterError
+from sensor_models.core.quantities import ParameterError
 
 Floats = NDArray[np.float64]
 

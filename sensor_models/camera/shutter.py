@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.clock import Sample, SampleClock, Timeline, same_instant
-from sensor_models.kernels.motion import interpolate_body
-from sensor_models.quantities import ParameterError, check, real
+from sensor_models.core.clock import Sample, SampleClock, Timeline, same_instant
+from sensor_models.core.quantities import ParameterError, check, real
+from sensor_models.kernels.math.motion import interpolate_body
 from sensor_models.scene.pose_memory import BODY_SIZE, POSE_SIZE
 
 Floats = NDArray[np.float64]

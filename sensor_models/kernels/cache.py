@@ -1,13 +1,15 @@
-"""Where compiled kernels are kept: a Numba cache keyed by the content of the package.
+"""Where compiled kernels are kept: a Numba cache keyed by the content of their sources.
 
 Numba keys its own cache by the path of a source file. An FMU is unpacked to a new directory at
-every load, so it would be compiled anew each time. Here the key is ``SOURCE_DIGEST``: the same
-sources find their compiled kernels again wherever they lie, also after the directory that they
-were loaded from has gone. Importing ``sensor_models.kernels`` sets this up.
+every load, so it would be compiled anew each time. Here the key is a digest of the sources that a
+kernel may be made of: those of its family, which is its folder, and of the families that this one
+needs (``NEEDS``). The same sources find their compiled kernels again wherever they lie, also after
+the directory that they were loaded from has gone, and an edit compiles only what it may concern.
+Importing ``sensor_models.kernels`` sets this up.
 
 Directory   environment variable ``SENSOR_FMUS_CACHE_DIR``, else ``sensor-fmus`` in the user's
-            cache directory. In it, one entry for each digest, processor and version of Numba
-            and NumPy.
+            cache directory. In it, one entry for each family, digest, processor and version of
+            Numba and NumPy.
 Trust       Cache files are pickles: whoever can write them runs code here. A directory that
             somebody else owns or can write is refused. On Windows this is left to the access
             rights that the directory inherits from the user's profile.
@@ -30,7 +32,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -38,29 +40,62 @@ import numba
 import numpy as np
 from llvmlite import binding
 
-from sensor_models import SOURCE_DIGEST
+from sensor_models._digest import digest_of_package
 
 DIRECTORY_VARIABLE = "SENSOR_FMUS_CACHE_DIR"
 
 #: Only kernels of this package are cached here.
 KERNELS = __name__.rpartition(".")[0]
 
+#: The families whose functions those of a family call, directly or not. What is no family (a
+#: module beside this one) may call anything.
+NEEDS: dict[str, tuple[str, ...]] = {
+    "math": (),
+    "output": (),
+    "light": ("math",),
+    "tracing": ("math",),
+    "inertial": ("math",),
+    "wheel": ("math",),
+    "camera": ("math", "light", "tracing"),
+    "lidar": ("math", "light", "tracing"),
+}
+
 ENTRY_PREFIX = "kernels-"
 
 #: Old entries that stay whatever their age: a few versions used in turn do not compile anew.
-KEPT_ENTRIES = 8
+KEPT_ENTRIES = 64
 #: Seconds after its last start in which an entry counts as in use: a long run may save to it.
 IN_USE = 7 * 24 * 3600.0
 
 _log = logging.getLogger(__name__)
 
 
-def entry_name() -> str:
+def family_of(module: str) -> str:
+    """The family that a module of kernels belongs to; "" if it stands beside the families."""
+    family = module[len(KERNELS) + 1 :].partition(".")[0]
+    return family if family in NEEDS else ""
+
+
+def digests(init_file: str) -> dict[str, str]:
+    """The digest of all that a kernel may be made of, for each family and for "", all together."""
+    infrastructure = digest_of_package(init_file, "*.py")
+    own = {family: digest_of_package(init_file, f"{family}/**/*") for family in NEEDS}
+    wanted = {"": tuple(NEEDS), **{family: (family, *needs) for family, needs in NEEDS.items()}}
+    return {
+        family: hashlib.sha256(
+            "".join((infrastructure, *(own[part] for part in parts))).encode()
+        ).hexdigest()
+        for family, parts in wanted.items()
+    }
+
+
+def entry_name(family: str, digest: str) -> str:
     """Name of the entry that holds the kernels of these sources, made by these tools."""
     # Numba overwrites what another version of it has saved, and does not look at NumPy's. A
     # home directory may serve machines that differ.
     made_by = (numba.__version__, np.__version__, binding.get_host_cpu_name(), _cpu_features())
-    return ENTRY_PREFIX + hashlib.sha256(repr((SOURCE_DIGEST, *made_by)).encode()).hexdigest()[:32]
+    key = hashlib.sha256(repr((digest, *made_by)).encode()).hexdigest()[:32]
+    return f"{ENTRY_PREFIX}{family or 'all'}-{key}"
 
 
 def _cpu_features() -> str:
@@ -120,25 +155,27 @@ def make_private(directory: Path) -> None:
     tempfile.TemporaryFile(dir=directory).close()
 
 
-def prune(root: Path, current: Path, now: float) -> None:
+def prune(root: Path, current: Collection[Path], now: float) -> None:
     """Remove the entries that are neither current, nor among the last few, nor in use."""
     used = []
     for entry in root.glob(f"{ENTRY_PREFIX}*"):
         with contextlib.suppress(OSError):  # another process may be pruning, too
             used.append((entry.stat().st_mtime, entry))
     for last_use, entry in sorted(used, reverse=True)[KEPT_ENTRIES:]:
-        if entry != current and now - last_use > IN_USE:
+        if entry not in current and now - last_use > IN_USE:
             shutil.rmtree(entry, ignore_errors=True)
 
 
 class ContentLocator:
     """Tells Numba where a kernel is cached; has the methods of its ``_CacheLocator``."""
 
-    directory: ClassVar[Path]
+    #: Directory and digest of each family.
+    entries: ClassVar[Mapping[str, tuple[Path, str]]]
 
     def __init__(self, function: Callable[..., Any], file: str) -> None:
         self._py_file = file  # Numba names it when a kernel cannot be cached
         self._module = function.__module__
+        self._directory, self._digest = self.entries[family_of(function.__module__)]
         self._line = function.__code__.co_firstlineno
 
     @classmethod
@@ -149,29 +186,29 @@ class ContentLocator:
 
     def ensure_cache_path(self) -> None:
         """Called before saving: the entry may have been removed since it was chosen."""
-        make_private(self.directory)
+        make_private(self._directory)
 
     def get_cache_path(self) -> str:
         """The directory of the kernel's files."""
-        return str(self.directory)
+        return str(self._directory)
 
     def get_source_stamp(self) -> str:
         """What must be equal for a cached kernel to be used."""
-        return SOURCE_DIGEST
+        return self._digest
 
     def get_disambiguator(self) -> str:
         """Tells apart kernels of one name; hashed, as Windows limits the length of paths."""
         return f"{hashlib.sha256(self._module.encode()).hexdigest()[:8]}-{self._line}"
 
 
-def guard(cache_class: Any, directory: str) -> None:
-    """Keep what is wrong with the files of one directory from reaching the caller of a kernel."""
+def guard(cache_class: Any, directories: Collection[str]) -> None:
+    """Keep what is wrong with the files of our directories from reaching the caller of a kernel."""
     from numba.core.sigutils import normalize_signature
 
     load, save = cache_class.load_overload, cache_class.save_overload
 
     def load_overload(self: Any, signature: Any, target_context: Any) -> Any:
-        if self.cache_path != directory:
+        if self.cache_path not in directories:
             return load(self, signature, target_context)
         try:
             found = load(self, signature, target_context)
@@ -187,16 +224,17 @@ def guard(cache_class: Any, directory: str) -> None:
         try:
             save(self, signature, compiled)
         except OSError as failure:
-            if self.cache_path != directory:
+            if self.cache_path not in directories:
                 raise
             _log.warning("The compiled kernel %r is not kept: %s", self, failure)
 
     cache_class.load_overload, cache_class.save_overload = load_overload, save_overload
 
 
-def install(directory: Path) -> bool:
+def install(entries: Mapping[str, tuple[Path, str]]) -> bool:
     """Make Numba ask ``ContentLocator`` first; False, and nothing done, if it would not."""
-    ContentLocator.directory = directory
+    ContentLocator.entries = entries
+    directories = {str(directory) for directory, _ in entries.values()}
     locators: list[Any] = []
     try:
         from numba.core import caching
@@ -204,8 +242,8 @@ def install(directory: Path) -> bool:
         locators = caching.CacheImpl._locator_classes
         locators.insert(0, ContentLocator)
         # Any function of this package shows whether the interface is still what it was.
-        if caching.FunctionCache(make_private).cache_path == str(directory):
-            guard(caching.FunctionCache, str(directory))
+        if caching.FunctionCache(make_private).cache_path in directories:
+            guard(caching.FunctionCache, directories)
             return True
     except Exception as change:  # a changed private interface may raise anything
         _log.debug("Numba %s has another cache interface: %r", numba.__version__, change)
@@ -214,15 +252,17 @@ def install(directory: Path) -> bool:
     return False
 
 
-def set_up(environment: Mapping[str, str], platform: str) -> Path | None:
-    """Choose, create and install the cache directory; None if Numba's own cache must do."""
+def set_up(environment: Mapping[str, str], platform: str) -> Mapping[str, tuple[Path, str]] | None:
+    """Choose, create and install the cache directories; None if Numba's own cache must do."""
     try:
         root = cache_root(environment, platform)
-        directory = root / entry_name()
         make_private(root)
-        make_private(directory)
-        os.utime(directory)
-        prune(root, directory, time.time())
+        entries = {}
+        for family, digest in digests(__file__).items():
+            entries[family] = root / entry_name(family, digest), digest
+            make_private(entries[family][0])
+            os.utime(entries[family][0])
+        prune(root, [directory for directory, _ in entries.values()], time.time())
     except OSError as refusal:
         _log.warning(
             "Compiled kernels are not kept for the next start: %s. Environment variable %s "
@@ -231,8 +271,9 @@ def set_up(environment: Mapping[str, str], platform: str) -> Path | None:
             DIRECTORY_VARIABLE,
         )
         return None
-    return directory if install(directory) else None
+    return entries if install(entries) else None
 
 
-#: The directory that holds the compiled kernels, None if Numba's own cache is used.
-DIRECTORY = set_up(os.environ, sys.platform)
+#: The directories that hold the compiled kernels, with the digests of their sources, by family;
+#: None if Numba's own cache is used.
+ENTRIES = set_up(os.environ, sys.platform)

@@ -8,7 +8,7 @@ do so before the lidar's step, or the lidar sees them up to a step late.
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.frames import interpolate_body
+from sensor_models.core.frames import interpolate_body
 from sensor_models.scene.pose_memory import BODY_SIZE, POSE_SIZE
 from sensor_models.scene.registry import SceneHandle
 

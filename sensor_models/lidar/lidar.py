@@ -2,8 +2,8 @@
 
 A ``Lidar`` knows its pattern, its optics, its errors and where it sits on its body. ``capture``
 takes a whole frame from one pose. ``scan`` makes some columns of a frame from poses at knots, for
-sensors that move while they scan; ``lidar.sweep`` decides which are due (``kernels.lidar`` has
-the equations of a ray, ``kernels.ray_tree`` those of its tree).
+sensors that move while they scan; ``lidar.sweep`` decides which are due (``kernels.lidar.scan`` has
+the equations of a ray, ``kernels.lidar.ray_tree`` those of its tree).
 
 A frame is a ``CloudBuffer``: room for the returns of all rays, with a count for each ray. Its
 ``points()`` are those that there are, ray by ray.
@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sensor_models.clouds import POINT_WITH_NORMAL, compact
-from sensor_models.frames import MountParameters, multiply_quaternions, rotate_vector
-from sensor_models.kernels import lidar as kernel
-from sensor_models.kernels import lidar_layout as layout
-from sensor_models.kernels.optics import media as medium_kernel
-from sensor_models.kernels.optics import surfaces as surface_kernel
-from sensor_models.kernels.poses import place_sensor
+from sensor_models.core.frames import MountParameters, multiply_quaternions, rotate_vector
+from sensor_models.core.random import stream_key
+from sensor_models.kernels.lidar import layout
+from sensor_models.kernels.lidar import scan as kernel
+from sensor_models.kernels.light import media as medium_kernel
+from sensor_models.kernels.light import surfaces as surface_kernel
+from sensor_models.kernels.tracing.sensor_poses import place_sensor
 from sensor_models.lidar.parameters import (
     OF_SCENE,
     AmbientParameters,
@@ -34,10 +34,10 @@ from sensor_models.lidar.parameters import (
     ScanMode,
 )
 from sensor_models.lidar.patterns import PatternParameters, ScanPattern, make_pattern
-from sensor_models.optics.beam import BeamParameters, pack_beam
-from sensor_models.optics.media import absorption_by_extinction, pack_media
-from sensor_models.optics.surfaces import pack_materials
-from sensor_models.random import stream_key
+from sensor_models.light.beam import BeamParameters, pack_beam
+from sensor_models.light.media import absorption_by_extinction, pack_media
+from sensor_models.light.surfaces import pack_materials
+from sensor_models.output.clouds import POINT_WITH_NORMAL, compact
 from sensor_models.scene.model import Scene, SurfaceKind
 from sensor_models.scene.tracing import RayScene
 

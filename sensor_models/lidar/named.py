@@ -9,14 +9,14 @@ import difflib
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from sensor_models.clock import SamplingParameters
-from sensor_models.frames import MountParameters
+from sensor_models.core.clock import SamplingParameters
+from sensor_models.core.frames import MountParameters
+from sensor_models.core.quantities import ParameterError, Quantity, quantities_of
 from sensor_models.lidar.lidar import Lidar
 from sensor_models.lidar.parameters import AmbientParameters, LidarNoiseParameters, LidarParameters
 from sensor_models.lidar.patterns import PatternParameters
-from sensor_models.optics.beam import BeamParameters
+from sensor_models.light.beam import BeamParameters
 from sensor_models.presets import load_preset
-from sensor_models.quantities import ParameterError, Quantity, quantities_of
 
 #: What a lidar is made of, and what stands before the names of its parameters.
 PARTS: dict[type, str] = {

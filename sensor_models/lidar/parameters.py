@@ -9,10 +9,7 @@ import math
 from dataclasses import dataclass
 from enum import IntEnum
 
-from sensor_models.kernels.branches import MOST_DEPTH, MOST_EVENTS
-from sensor_models.optics.beam import BeamParameters
-from sensor_models.optics.media import DEFAULT_PULSE_LENGTH, SPEED_OF_LIGHT
-from sensor_models.quantities import (
+from sensor_models.core.quantities import (
     NO_LIMIT,
     ParameterError,
     boolean,
@@ -21,6 +18,9 @@ from sensor_models.quantities import (
     integer,
     real,
 )
+from sensor_models.kernels.lidar.branches import MOST_DEPTH, MOST_EVENTS
+from sensor_models.light.beam import BeamParameters
+from sensor_models.light.media import DEFAULT_PULSE_LENGTH, SPEED_OF_LIGHT
 
 #: Stands for "as the scene has it" among the numbers of the medium.
 OF_SCENE = -1.0

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass
 from enum import IntEnum
 
-from sensor_models.quantities import (
+from sensor_models.core.quantities import (
     ParameterError,
     boolean,
     check,

@@ -34,6 +34,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sensor_models.core.quantities import ParameterError
 from sensor_models.lidar.pattern_parameters import (
     MOST_ROWS,
     Direction,
@@ -43,7 +44,6 @@ from sensor_models.lidar.pattern_parameters import (
 )
 from sensor_models.lidar.rosette import Rosette
 from sensor_models.lidar.tables import Table, read_beams, read_rays
-from sensor_models.quantities import ParameterError
 
 __all__ = ["Direction", "PatternParameters", "PatternType", "ScanPattern", "make_pattern"]
 

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.clouds import PLY_NORMALS, CloudFormat
-from sensor_models.files import OutputError
-from sensor_models.las import EXACT, OWN
-from sensor_models.quantities import ParameterError
+from sensor_models.core.quantities import ParameterError
+from sensor_models.output.clouds import PLY_NORMALS, CloudFormat
+from sensor_models.output.files import OutputError
+from sensor_models.output.las import EXACT, OWN
 
 Points = NDArray[np.void]
 

@@ -36,8 +36,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from sensor_models.core.quantities import ParameterError
 from sensor_models.lidar.pattern_parameters import PatternParameters
-from sensor_models.quantities import ParameterError
 
 Floats = NDArray[np.float64]
 Vector = tuple[Floats, Floats, Floats]  # two components across the axis, one along it

@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.clock import NEXT_INDEX, SampleClock, Timeline, same_instant
-from sensor_models.frames import interpolate_body
-from sensor_models.kernels.poses import interpolate_bodies
+from sensor_models.core.clock import NEXT_INDEX, SampleClock, Timeline, same_instant
+from sensor_models.core.frames import interpolate_body
+from sensor_models.kernels.tracing.sensor_poses import interpolate_bodies
 from sensor_models.lidar.bodies import Bodies
 from sensor_models.lidar.lidar import CloudBuffer, Lidar
 from sensor_models.scene.pose_memory import BODY_SIZE

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models._places import data_files
-from sensor_models.quantities import ParameterError
+from sensor_models.core.quantities import ParameterError
 
 if sys.version_info >= (3, 11):
     import tomllib

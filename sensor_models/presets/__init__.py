@@ -44,7 +44,7 @@ from pathlib import Path
 from typing import Any
 
 from sensor_models._places import data_files
-from sensor_models.quantities import ParameterError
+from sensor_models.core.quantities import ParameterError
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -25,16 +25,17 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.kernels import embree
-from sensor_models.kernels.embree import check, library
-from sensor_models.kernels.placing import (
+from sensor_models.kernels.tracing import embree
+from sensor_models.kernels.tracing.embree import check, library
+from sensor_models.kernels.tracing.instances import (
     Placements,
     normal_matrix,
     place_instances,
     write_faces,
     write_vertices,
 )
-from sensor_models.kernels.scene_view import (
+from sensor_models.kernels.tracing.rays import filter_addresses
+from sensor_models.kernels.tracing.scene_view import (
     CORNER_ORDERS,
     FACE_LABEL,
     FACE_MATERIAL,
@@ -45,7 +46,6 @@ from sensor_models.kernels.scene_view import (
     VOLUMES,
     SceneView,
 )
-from sensor_models.kernels.tracing import filter_addresses
 from sensor_models.scene.checks import checked_mesh, checked_transform
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.model import Instance, Mesh, Scene

@@ -13,8 +13,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.frames import Quaternion, matrix_from_quaternion, unit_orientation
-from sensor_models.quantities import ParameterError
+from sensor_models.core.frames import Quaternion, matrix_from_quaternion, unit_orientation
+from sensor_models.core.quantities import ParameterError
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.limits import MAX_INSTANCES
 from sensor_models.scene.materials import defined_material, find_material, material_library

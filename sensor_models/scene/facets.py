@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sensor_models.quantities import ParameterError
+from sensor_models.core.quantities import ParameterError
 
 #: Spectral bands of one run.
 MAX_BANDS = 6

@@ -3,8 +3,8 @@
 The memory begins with a head (magic, version, size of the description, place of the numbers) and
 a description in JSON: digests of the files that the scene was read from, the manifest first, and
 the names of its bodies. From a multiple of 64 bytes on follow the number of the newest record and
-the slots of the records (``kernels.sequence_lock``). A record is the time and, for each body,
-``BODY_SIZE`` numbers.
+the slots of the records (``kernels.tracing.sequence_lock``). A record is the time and, for each
+body, ``BODY_SIZE`` numbers.
 """
 
 import hashlib
@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.kernels import sequence_lock
-from sensor_models.kernels.sequence_lock import SLOTS
+from sensor_models.kernels.tracing import sequence_lock
+from sensor_models.kernels.tracing.sequence_lock import SLOTS
 from sensor_models.scene.model import Scene
 
 Floats = NDArray[np.float64]

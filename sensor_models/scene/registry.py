@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sensor_models.frames import SHORTEST, unit_orientation
-from sensor_models.quantities import ParameterError
+from sensor_models.core.frames import SHORTEST, unit_orientation
+from sensor_models.core.quantities import ParameterError
 from sensor_models.scene import shared_file
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.model import Scene

@@ -24,7 +24,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from sensor_models.files import output_errors
+from sensor_models.output.files import output_errors
 
 DIRECTORY_VARIABLE = "SENSOR_FMUS_SHARED_DIR"
 

@@ -2,8 +2,8 @@
 
 ``RayScene`` holds a scene in the ray engine. It may be traced from several threads at once;
 moving its bodies waits until no ray is under way. Kernels that make and shade their own rays run
-on its threads through ``run``; what they can call is in ``kernels.tracing``, which also says how
-exact a hit is and why it depends on neither threads nor the order of the geometry.
+on its threads through ``run``; what they can call is in ``kernels.tracing.rays``, which also says
+how exact a hit is and why it depends on neither threads nor the order of the geometry.
 """
 
 import threading
@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sensor_models.frames import SHORTEST, unit_orientation
-from sensor_models.kernels.scene_view import SceneView
-from sensor_models.kernels.trace_arrays import (
+from sensor_models.core.frames import SHORTEST, unit_orientation
+from sensor_models.core.quantities import ParameterError
+from sensor_models.kernels.tracing.arrays import (
     BareHits,
     Hits,
     Rays,
@@ -25,7 +25,7 @@ from sensor_models.kernels.trace_arrays import (
     trace_bare,
     trace_nearest,
 )
-from sensor_models.quantities import ParameterError
+from sensor_models.kernels.tracing.scene_view import SceneView
 from sensor_models.scene.acceleration import Acceleration
 from sensor_models.scene.model import Scene
 from sensor_models.scene.workers import ReadersLock, Workers, processors

@@ -22,7 +22,7 @@ import warp
 
 from sensor_models.camera import DepthCamera, DepthCameraParameters
 from sensor_models.camera.depth import matrices_of
-from sensor_models.placement import quaternion_of
+from sensor_models.core.placement import quaternion_of
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.model import Instance, Scene
 from sensor_models.scene.tracing import RayScene

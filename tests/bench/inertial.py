@@ -5,12 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from sensor_models.accelerometer import AccelerometerParameters
-from sensor_models.corruption import DriftType
-from sensor_models.frames import MountParameters
-from sensor_models.gyroscope import GyroscopeParameters
-from sensor_models.imu import Imu, ImuParameters, Subsensors
-from sensor_models.magnetometer import MagnetometerParameters
+from sensor_models.core.frames import MountParameters
+from sensor_models.inertial.accelerometer import AccelerometerParameters
+from sensor_models.inertial.corruption import DriftType
+from sensor_models.inertial.gyroscope import GyroscopeParameters
+from sensor_models.inertial.imu import Imu, ImuParameters, Subsensors
+from sensor_models.inertial.magnetometer import MagnetometerParameters
 from tests.bench.bars import Bar
 from tests.bench.calls import BODY_INPUTS, start_values
 from tests.masters.c_master import CMaster

@@ -31,7 +31,7 @@ from sensor_models.lidar import (
     ReturnMode,
     ScanPattern,
 )
-from sensor_models.optics.beam import BeamParameters
+from sensor_models.light.beam import BeamParameters
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.model import Material, Medium, Scene, SurfaceKind, SurfaceParameters
 from sensor_models.scene.registry import open_scene

@@ -22,7 +22,7 @@ import numpy as np
 import open3d
 import warp
 
-from sensor_models.kernels import embree
+from sensor_models.kernels.tracing import embree
 from sensor_models.scene.acceleration import FLAGS
 from sensor_models.scene.model import Body, Instance, Scene
 from sensor_models.scene.tracing import RayScene

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from sensor_models.faults import Fault
+from sensor_models.core.faults import Fault
 from tests.fmus.host import Instance, open_fmu
 
 #: The inputs at an instant.

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sensor_models.corruption import DriftType
-from sensor_models.faults import FaultMode
+from sensor_models.core.faults import FaultMode
+from sensor_models.inertial.corruption import DriftType
 from tests.conftest import SENSORS
 from tests.fmus.driving import drive
 from tests.fmus.host import Instance

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sensor_models.frames import BodyState
-from sensor_models.quantities import quantities_of
+from sensor_models.core.frames import BodyState
+from sensor_models.core.quantities import quantities_of
 from tests.fmus.host import Instance, open_shared
 from tests.fmus.inertial_tables import XYZ
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fmus.sensor_fmu import BodySensorFmu, Groups, Vector
-from sensor_models.quantities import real
+from sensor_models.core.quantities import real
 
 OUTPUTS = 19  # with sample.time, 20 Reals
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sensor_models.faults import FaultMode, FaultWave
+from sensor_models.core.faults import FaultMode, FaultWave
 from tests.fmus.driving import WIDE, Columns, Motion, bits, record_run
 
 #: Communication steps, in ms; the first common multiple is 30 ms.

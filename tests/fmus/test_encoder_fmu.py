@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sensor_models.encoder import Encoder, EncoderMode, EncoderParameters
-from sensor_models.faults import Fault, FaultMode, FaultWave
-from sensor_models.random import stream_key
+from sensor_models.core.faults import Fault, FaultMode, FaultWave
+from sensor_models.core.random import stream_key
+from sensor_models.wheel.encoder import Encoder, EncoderMode, EncoderParameters
 from tests.fmus.driving import drive, inputs_of, record_run
 from tests.fmus.host import open_fmu
 

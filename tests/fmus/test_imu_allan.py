@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from sensor_models.allan import FLOOR
-from sensor_models.corruption import DriftType
+from sensor_models.inertial.allan import FLOOR
+from sensor_models.inertial.corruption import DriftType
 from tests import oracles
 from tests.fmus.driving import record_run
 from tests.fmus.histories import SUBSENSORS

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sensor_models.corruption import DriftType, RoundingMode
-from sensor_models.faults import FaultMode, FaultWave
+from sensor_models.core.faults import FaultMode, FaultWave
+from sensor_models.inertial.corruption import DriftType, RoundingMode
 from tests import oracles
 from tests.fmus.driving import Columns, Motion, bits, record_run
 from tests.fmus.histories import SUBSENSORS

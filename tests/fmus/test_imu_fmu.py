@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sensor_models.corruption import DriftType, RoundingMode
-from sensor_models.faults import FaultMode
-from sensor_models.imu import AngleMode
+from sensor_models.core.faults import FaultMode
+from sensor_models.inertial.corruption import DriftType, RoundingMode
+from sensor_models.inertial.imu import AngleMode
 from tests import oracles
 from tests.fmus.driving import drive
 from tests.fmus.host import open_shared

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sensor_models.corruption import RoundingMode
-from sensor_models.faults import Fault, FaultMode, FaultWave
+from sensor_models.core.faults import Fault, FaultMode, FaultWave
+from sensor_models.inertial.corruption import RoundingMode
 from tests.fmus.driving import inputs_of
 from tests.fmus.inertial import (
     IMU_ACCELEROMETER,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sensor_models.inertial import Differentiation
+from sensor_models.inertial.unit import Differentiation
 from tests import oracles
 from tests.fmus.host import open_shared
 from tests.fmus.inertial import (

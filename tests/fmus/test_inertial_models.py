@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sensor_models.accelerometer import Accelerometer, AccelerometerParameters
-from sensor_models.corruption import BoundMode, DriftType, RoundingMode
-from sensor_models.faults import NO_FAULT, Fault, FaultMode, FaultWave
-from sensor_models.frames import MountParameters, normalised_orientation
-from sensor_models.gyroscope import Gyroscope, GyroscopeParameters
-from sensor_models.imu import AngleMode, Imu, ImuParameters, SubsensorPose, Subsensors
-from sensor_models.inertial import AccelerationInputs, Differentiation, GravityParameters
-from sensor_models.magnetometer import Magnetometer, MagnetometerParameters
+from sensor_models.core.faults import NO_FAULT, Fault, FaultMode, FaultWave
+from sensor_models.core.frames import MountParameters, normalised_orientation
+from sensor_models.inertial.accelerometer import Accelerometer, AccelerometerParameters
+from sensor_models.inertial.corruption import BoundMode, DriftType, RoundingMode
+from sensor_models.inertial.gyroscope import Gyroscope, GyroscopeParameters
+from sensor_models.inertial.imu import AngleMode, Imu, ImuParameters, SubsensorPose, Subsensors
+from sensor_models.inertial.magnetometer import Magnetometer, MagnetometerParameters
+from sensor_models.inertial.unit import AccelerationInputs, Differentiation, GravityParameters
 from tests.fmus.host import open_shared
 from tests.fmus.inertial import body_inputs, fault_inputs, parameters_of
 

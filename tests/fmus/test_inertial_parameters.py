@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
-from sensor_models.corruption import DriftType, RoundingMode
+from sensor_models.inertial.corruption import DriftType, RoundingMode
 from tests.fmus.driving import Columns, drive, read_record, record_run
 from tests.fmus.host import open_shared
 from tests.fmus.inertial import SIGNALS, STANDARD_GRAVITY, Signal, body_inputs, name_of, spread

@@ -13,7 +13,7 @@ from numpy.lib.recfunctions import repack_fields
 from pypcd4 import PointCloud
 from trimesh.exchange.ply import load_ply
 
-from sensor_models.clouds import POINT, POINT_WITH_NORMAL, CloudFormat
+from sensor_models.output.clouds import POINT, POINT_WITH_NORMAL, CloudFormat
 from tests.fmus.host import Instance, open_fmu
 from tests.fmus.lidar_runs import (
     COLUMNS,

@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sensor_models.faults import Fault, FaultMode, FaultWave
-from sensor_models.odometer import (
+from sensor_models.core.faults import Fault, FaultMode, FaultWave
+from sensor_models.core.random import stream_key
+from sensor_models.wheel.odometer import (
     Odometer,
     OdometerAccumulate,
     OdometerOrder,
     OdometerParameters,
 )
-from sensor_models.random import stream_key
 from tests.fmus.driving import drive, inputs_of
 from tests.fmus.host import open_fmu
 

@@ -16,8 +16,8 @@ import build_fmus
 from fmus.encoder_fmu import EncoderFmu
 from fmus.reference import reference_page
 from fmus.sensor_fmu import Group
+from sensor_models.core.quantities import real
 from sensor_models.presets import load_preset
-from sensor_models.quantities import real
 from tests.conftest import SENSORS
 from tests.fmus.pages import PAGE, page_of, parse, part, section, text_of
 
@@ -33,14 +33,14 @@ LARGEST_PAGE = 300_000
 
 #: Where the equations are that a page must show: those of each FMU's own model.
 EQUATIONS = {
-    "Accelerometer": "sensor_models.kernels.inertial",
-    "DepthCamera": "sensor_models.kernels.depth",
-    "Encoder": "sensor_models.kernels.encoder",
-    "Gyroscope": "sensor_models.kernels.triaxial",
-    "Imu": "sensor_models.kernels.imu",
-    "Lidar": "sensor_models.kernels.ray_tree",
-    "Magnetometer": "sensor_models.kernels.magnetic_field",
-    "Odometer": "sensor_models.kernels.odometer",
+    "Accelerometer": "sensor_models.kernels.inertial.signals",
+    "DepthCamera": "sensor_models.kernels.camera.depth",
+    "Encoder": "sensor_models.kernels.wheel.encoder",
+    "Gyroscope": "sensor_models.kernels.inertial.triaxial",
+    "Imu": "sensor_models.kernels.inertial.unit",
+    "Lidar": "sensor_models.kernels.lidar.ray_tree",
+    "Magnetometer": "sensor_models.kernels.inertial.magnetic_field",
+    "Odometer": "sensor_models.kernels.wheel.odometer",
     "VehicleDynamics": "fmus.vehicle.model",
 }
 
@@ -333,7 +333,7 @@ def test_formulas_with_an_empty_line_between_them_stay_together(fmu_directory: P
 @pytest.mark.parametrize("model", SENSORS)
 def test_sensors_show_how_they_sample(fmu_directory: Path, model: str) -> None:
     page = parse(page_of(fmu_directory / f"{model}.fmu"))
-    assert [e for e in page.iter("h3") if e.get("id") == "module-sensor_models.clock"]
+    assert [e for e in page.iter("h3") if e.get("id") == "module-sensor_models.core.clock"]
 
 
 def test_every_fmu_that_has_a_model_shows_one() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from fmpy import simulate_fmu
 
-from sensor_models.faults import FaultMode
+from sensor_models.core.faults import FaultMode
 from tests.fmus.driving import WIDE, drive, read_record, record_run
 from tests.fmus.host import open_fmu
 

@@ -13,6 +13,7 @@ import pytest
 from sensor_models.kernels import cache
 
 ROOT = Path(__file__).resolve().parents[2]
+KERNELS = ROOT / "sensor_models" / "kernels"
 COPIED = ("__init__.py", "_digest.py", "kernels/__init__.py", "kernels/cache.py")
 
 KERNEL = """
@@ -158,7 +159,7 @@ def test_a_directory_that_others_can_write_is_refused(package, store):
 
 
 def test_an_entry_that_others_can_write_is_refused(filled, package):
-    (entry,) = filled.iterdir()
+    (entry,) = filled.glob("kernels-all-*")  # the kernel stands beside the families
     entry.chmod(0o702)
     output, errors = run(package, filled)
     assert output == "0 2 4 5.0"
@@ -201,7 +202,7 @@ original = FunctionCache.__init__
 {change}
 from sensor_models.kernels import cache
 caching.FunctionCache, FunctionCache.__init__ = FunctionCache, original
-assert cache.DIRECTORY is None
+assert cache.ENTRIES is None
 assert list(caching.CacheImpl._locator_classes) == known
 {CALL}"""
     assert run(package, store, script)[0] == "0 2 4 5.0"
@@ -229,30 +230,36 @@ def test_pruning_keeps_the_last_few_those_in_use_and_all_that_is_not_ours(tmp_pa
     current = entry("kernels-current", 1000 * day)
     foreign = entry("something else", 1000 * day)
     old = [entry(f"kernels-{n}", (100 + n) * day) for n in range(cache.KEPT_ENTRIES + 3)]
-    cache.prune(tmp_path, current, now)
+    cache.prune(tmp_path, [current], now)
     assert {*tmp_path.iterdir()} == {current, foreign, *old[: cache.KEPT_ENTRIES]}
 
     in_use = [entry(f"kernels-used-{n}", n * day) for n in range(7)]
-    cache.prune(tmp_path, current, now)
-    assert {*tmp_path.iterdir()} == {current, foreign, *in_use, old[0]}
+    cache.prune(tmp_path, [current], now)
+    assert {*tmp_path.iterdir()} == {
+        current,
+        foreign,
+        *in_use,
+        *old[: cache.KEPT_ENTRIES - len(in_use)],
+    }
 
 
 def test_a_start_counts_as_use(filled, package):
-    (entry,) = filled.iterdir()
+    (entry,) = filled.glob("kernels-all-*")  # the kernel stands beside the families
     os.utime(entry, (0.0, 0.0))
     run(package, filled)
     assert entry.stat().st_mtime > 0.0
 
 
 def test_old_entries_are_removed_at_start(package, store):
-    old = [store / f"kernels-{n:02}" for n in range(20)]
+    old = [store / f"kernels-{n:03}" for n in range(cache.KEPT_ENTRIES + 5)]
     for age, entry in enumerate(old):
         entry.mkdir(parents=True)
         os.utime(entry, (1e6 - age, 1e6 - age))
     store.chmod(0o700)
     run(package, store)
-    # the one that is used now is among the last few
-    assert sorted(store.glob("kernels-[0-9][0-9]")) == old[: cache.KEPT_ENTRIES - 1]
+    # those that are used now, one for each family and one for the rest, are among the last few
+    in_use = len(cache.NEEDS) + 1
+    assert sorted(store.glob("kernels-[0-9]*")) == old[: cache.KEPT_ENTRIES - in_use]
 
 
 @pytest.mark.parametrize(
@@ -291,3 +298,21 @@ def test_a_user_without_home_has_no_cache(monkeypatch, caplog):
 def test_a_relative_choice_stays_where_it_was_made(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert cache.cache_root({cache.DIRECTORY_VARIABLE: "here"}, "linux") == tmp_path / "here"
+
+
+def test_an_edit_changes_the_digests_of_those_families_that_may_call_what_was_edited(tmp_path):
+    folder = tmp_path / "kernels"
+    shutil.copytree(KERNELS, folder)
+    before = cache.digests(str(folder / "cache.py"))
+    edited = folder / "light" / "media.py"
+    edited.write_text(edited.read_text() + "# another line\n")
+    after = cache.digests(str(folder / "cache.py"))
+    assert {f for f in before if before[f] != after[f]} == {"", "light", "camera", "lidar"}
+
+
+def test_families_import_only_what_is_said_to_be_needed():
+    for path in KERNELS.glob("*/**/*.py"):
+        family = path.relative_to(KERNELS).parts[0]
+        imported = set(re.findall(r"sensor_models\.kernels(?:\.| import )(\w+)", path.read_text()))
+        allowed = {family, *cache.NEEDS[family], "options"}
+        assert imported <= allowed, f"{path} imports {imported - allowed}"

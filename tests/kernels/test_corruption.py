@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from sensor_models.kernels import corruption
-from sensor_models.kernels.corruption import (
+from sensor_models.kernels.inertial import corruption
+from sensor_models.kernels.inertial.corruption import (
     CEIL,
     CLAMP,
     FLOOR,
@@ -22,8 +22,8 @@ from sensor_models.kernels.corruption import (
     bounded_step,
     round_to_code,
 )
-from sensor_models.kernels.normal_law import distribution, quantile
-from sensor_models.kernels.philox import centred_uniforms
+from sensor_models.kernels.math.normal_law import distribution, quantile
+from sensor_models.kernels.math.philox import centred_uniforms
 
 MODES = (TOWARD_ZERO, FLOOR, CEIL, ROUND)
 BOUND_MODES = (TRUNCATED, REFLECT, PULL, CLAMP)

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models.kernels.depth import image_value, is_edge
-from sensor_models.kernels.depth_layout import (
+from sensor_models.kernels.camera.depth import image_value, is_edge
+from sensor_models.kernels.camera.layout import (
     AS_IT_IS,
     BY_LIMITS,
     BY_MAX,
@@ -15,7 +15,7 @@ from sensor_models.kernels.depth_layout import (
     pixel_of,
     tiles_of,
 )
-from sensor_models.kernels.embree import WIDTH
+from sensor_models.kernels.tracing.embree import WIDTH
 
 PLAIN = Task(
     first=0,

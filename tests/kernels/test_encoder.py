@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sensor_models.kernels import encoder
+from sensor_models.kernels.wheel import encoder
 
 
 def pack(lower, upper, resolution=0.0, *, incremental=True, whole_turn=False):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sensor_models.kernels import faults
+from sensor_models.kernels.math import faults
 
 
 def new_slot():

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sensor_models.kernels import inertial
-from sensor_models.kernels.magnetic_field import field_at
+from sensor_models.kernels.inertial import signals as inertial
+from sensor_models.kernels.inertial.magnetic_field import field_at
 from tests.trajectories import Swing, body_state
 
 GRAVITY = (0.0, 0.0, -9.80665)

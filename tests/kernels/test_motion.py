@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sensor_models.kernels import motion
+from sensor_models.kernels.math import motion
 from tests import oracles
 
 INTERPOLATIONS = [

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sensor_models.kernels.normal_law import SHORTEST_TAIL, distribution, quantile
+from sensor_models.kernels.math.normal_law import SHORTEST_TAIL, distribution, quantile
 
 LAW = NormalDist()
 #: What the module states, and what is left of digits next to 8 standard deviations.

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models.kernels import odometer
+from sensor_models.kernels.wheel import odometer
 
 
 def unwrap_all(rotations):

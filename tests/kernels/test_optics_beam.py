@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
-from sensor_models.kernels.optics import beam
+from sensor_models.kernels.light import beam
 
 RADII = st.floats(-4.0, -1.0).map(lambda power: 10.0**power)
 

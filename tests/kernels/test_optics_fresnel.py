@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sensor_models.kernels.optics import fresnel
+from sensor_models.kernels.light import fresnel
 from tests import optics_twins as twins
 
 INDICES = st.floats(0.05, 10.0)

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from sensor_models.kernels.optics import gamma_law, media
+from sensor_models.kernels.light import gamma_law, media
 
 SHAPES = st.floats(-3.0, 5.0).map(lambda power: 10.0**power)
 MODERATE_SHAPES = st.floats(-2.0, 3.0).map(lambda power: 10.0**power)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sensor_models.kernels.optics import surfaces as kernel
-from sensor_models.optics.surfaces import oren_nayar, pack_surface
+from sensor_models.kernels.light import surfaces as kernel
+from sensor_models.light.surfaces import oren_nayar, pack_surface
 from sensor_models.scene.model import SurfaceKind, SurfaceParameters
 from tests import optics_twins as twins
 

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sensor_models.kernels.branches import (
+from sensor_models.core.random import stream_key
+from sensor_models.kernels.lidar.branches import (
     AHEAD,
     AROUND,
     BEAM_RAY,
@@ -28,12 +29,11 @@ from sensor_models.kernels.branches import (
     push,
     step_down,
 )
-from sensor_models.kernels.echoes import draw_ahead
-from sensor_models.kernels.embree import WIDTH
-from sensor_models.kernels.optics import media as media_kernel
+from sensor_models.kernels.lidar.echoes import draw_ahead
+from sensor_models.kernels.light import media as media_kernel
+from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.lidar.lidar import TERMS, Lidar
 from sensor_models.lidar.parameters import LidarParameters
-from sensor_models.random import stream_key
 from sensor_models.scene.model import Medium
 from tests import lidar_scenes as rig
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sensor_models.kernels.embree import WIDTH
-from sensor_models.kernels.returns import (
+from sensor_models.core.random import stream_key
+from sensor_models.kernels.lidar.returns import (
     INTENSITY,
     MOST_ECHOES,
     NODE,
@@ -20,9 +20,9 @@ from sensor_models.kernels.returns import (
     place_for,
     select,
 )
+from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.lidar.lidar import Lidar
 from sensor_models.lidar.parameters import LidarParameters, ReturnMode
-from sensor_models.random import stream_key
 from tests import oracles_lidar as twin
 from tests.lidar_scenes import aim
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sensor_models.kernels import motion, rotations
+from sensor_models.kernels.math import motion, rotations
 from tests import oracles
 
 NUMBERS = st.floats(-100.0, 100.0)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models.kernels import sensing_element as element
+from sensor_models.kernels.inertial import sensing_element as element
 
 CUTOFF = 20.0
 OMEGA = 2.0 * math.pi * CUTOFF

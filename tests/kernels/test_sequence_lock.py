@@ -7,7 +7,7 @@ from multiprocessing.synchronize import Event
 import numpy as np
 import pytest
 
-from sensor_models.kernels.sequence_lock import SLOTS, read, write
+from sensor_models.kernels.tracing.sequence_lock import SLOTS, read, write
 
 LENGTH = 4096
 

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from numba import njit
 
-from sensor_models.kernels import cache, embree
-from sensor_models.kernels.embree import EmbreeError, library_candidates, packet_width
-from sensor_models.kernels.memory import (
+from sensor_models.kernels import cache
+from sensor_models.kernels.math.memory import (
     claim_at,
     float32_at,
     int32_at,
@@ -22,7 +21,9 @@ from sensor_models.kernels.memory import (
     put_int64,
     uint16_at,
 )
-from sensor_models.kernels.packets import ALIGNMENT, new_packet
+from sensor_models.kernels.tracing import embree
+from sensor_models.kernels.tracing.embree import EmbreeError, library_candidates, packet_width
+from sensor_models.kernels.tracing.packets import ALIGNMENT, new_packet
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -146,7 +147,7 @@ def test_packets_are_aligned_for_vector_loads():
 # Prints cache hits and misses, and the distance of a hit.
 TRACE = """
 import numpy as np
-from sensor_models.kernels import trace_arrays
+from sensor_models.kernels.tracing import arrays as trace_arrays
 from sensor_models.scene.tracing import RayScene
 from tests import oracles_rays as twin
 with RayScene(twin.scene_of(twin.box((1, -1, -1), (2, 1, 1))), threads=2) as rays:

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models import triaxial
-from sensor_models.corruption import DriftType, RoundingMode
-from sensor_models.faults import Fault, FaultMode, pack_fault
-from sensor_models.kernels import triaxial as kernel
-from sensor_models.kernels import triaxial_layout as at
-from sensor_models.kernels.faults import FAULT_SIZE
-from sensor_models.triaxial import TriaxialParameters
+from sensor_models.core.faults import Fault, FaultMode, pack_fault
+from sensor_models.inertial import triaxial
+from sensor_models.inertial.corruption import DriftType, RoundingMode
+from sensor_models.inertial.triaxial import TriaxialParameters
+from sensor_models.kernels.inertial import triaxial as kernel
+from sensor_models.kernels.inertial import triaxial_layout as at
+from sensor_models.kernels.math.faults import FAULT_SIZE
 
 ALL = {
     "misalignment": (0.01, -0.02, 0.005, 0.0, 0.01, 0.02),

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sensor_models.clouds import POINT, CloudFile, CloudFormat, Viewpoint
+from sensor_models.output.clouds import POINT, CloudFile, CloudFormat, Viewpoint
 
 
 def cloud(

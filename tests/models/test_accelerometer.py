@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models.accelerometer import (
+from sensor_models.core.frames import MountParameters
+from sensor_models.core.quantities import ParameterError, quantities_of
+from sensor_models.inertial.accelerometer import (
     Accelerometer,
     AccelerometerParameters,
     AccelerometerReading,
 )
-from sensor_models.frames import MountParameters
-from sensor_models.inertial import AccelerationInputs, Differentiation, GravityParameters
-from sensor_models.quantities import ParameterError, quantities_of
+from sensor_models.inertial.unit import AccelerationInputs, Differentiation, GravityParameters
 from tests import oracles
 from tests.trajectories import Swing, body_state
 

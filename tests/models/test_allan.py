@@ -4,7 +4,7 @@ import allantools
 import numpy as np
 import pytest
 
-from sensor_models.allan import FLOOR, allan_deviation
+from sensor_models.inertial.allan import FLOOR, allan_deviation
 
 
 def slow_deviation(samples: np.ndarray, m: int) -> float:

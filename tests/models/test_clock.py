@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sensor_models.clock import SampleClock, SamplingParameters, Timeline, same_instant
-from sensor_models.frames import interpolate_joint, interpolate_linear
-from sensor_models.quantities import ParameterError
+from sensor_models.core.clock import SampleClock, SamplingParameters, Timeline, same_instant
+from sensor_models.core.frames import interpolate_joint, interpolate_linear
+from sensor_models.core.quantities import ParameterError
 from tests import oracles
 
 RATES = st.floats(0.1, 1000.0)

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import sensor_models
-from sensor_models.clouds import (
+from sensor_models.core.quantities import ParameterError
+from sensor_models.output.clouds import (
     POINT,
     CloudFile,
     CloudFileParameters,
@@ -20,9 +21,8 @@ from sensor_models.clouds import (
     CloudWriter,
     Viewpoint,
 )
-from sensor_models.files import OutputError
-from sensor_models.frame_files import FrameFiles
-from sensor_models.quantities import ParameterError
+from sensor_models.output.files import OutputError
+from sensor_models.output.frame_files import FrameFiles
 
 FORMATS = list(CloudFormat)
 ROOT = Path(sensor_models.__file__).parents[1]
@@ -142,7 +142,7 @@ def test_formats_other_than_las_need_no_package_of_their_own(tmp_path):
     code = """
 import sys
 import numpy as np
-from sensor_models.clouds import *
+from sensor_models.output.clouds import *
 sys.modules["laspy"] = sys.modules["lazrs"] = None
 for chosen in (CloudFormat.pcd, CloudFormat.ply, CloudFormat.npy):
     writer = CloudWriter("s", CloudFileParameters(True, sys.argv[1], chosen), {})
@@ -157,9 +157,10 @@ for chosen in (CloudFormat.pcd, CloudFormat.ply, CloudFormat.npy):
 FULL_DISK = """
 import resource, sys, threading
 import numpy as np
-from sensor_models.clouds import POINT, CloudFile, CloudFileParameters, CloudFormat, CloudWriter
-from sensor_models.files import OutputError
-from sensor_models.frame_files import FrameFiles
+from sensor_models.output.clouds import (POINT, CloudFile, CloudFileParameters, CloudFormat,
+    CloudWriter)
+from sensor_models.output.files import OutputError
+from sensor_models.output.frame_files import FrameFiles
 
 chosen = CloudFormat(int(sys.argv[2]))
 writer = CloudWriter("s", CloudFileParameters(True, sys.argv[1], chosen), {})

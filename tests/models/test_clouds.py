@@ -12,7 +12,7 @@ from numpy.lib.recfunctions import repack_fields
 from pypcd4 import PointCloud
 from trimesh.exchange.ply import load_ply
 
-from sensor_models.clouds import (
+from sensor_models.output.clouds import (
     FIELDS,
     POINT,
     POINT_WITH_NORMAL,

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sensor_models.corruption import NO_GRID, Grid, grid_of_bits, legal_limits
-from sensor_models.kernels.corruption import FLOOR, round_to_code
-from sensor_models.quantities import NO_LIMIT, ParameterError
+from sensor_models.core.quantities import NO_LIMIT, ParameterError
+from sensor_models.inertial.corruption import NO_GRID, Grid, grid_of_bits, legal_limits
+from sensor_models.kernels.inertial.corruption import FLOOR, round_to_code
 
 
 @pytest.mark.acceptance("COR-3")

@@ -9,7 +9,7 @@ from sensor_models.camera import (
     FramePlacementParameters,
     ImageNoiseParameters,
 )
-from sensor_models.quantities import ParameterError
+from sensor_models.core.quantities import ParameterError
 from sensor_models.scene.tracing import RayScene
 from tests import oracles_rays as twin
 from tests.models.test_depth_camera import AT_ORIGIN, EVERYTHING, random_scene

@@ -14,7 +14,7 @@ from sensor_models.camera import (
 )
 from sensor_models.camera.depth import matrices_of
 from sensor_models.camera.rays import project
-from sensor_models.frames import MountParameters
+from sensor_models.core.frames import MountParameters
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.model import Instance
 from sensor_models.scene.tracing import RayScene

@@ -13,10 +13,10 @@ from sensor_models.camera import (
     Projection,
 )
 from sensor_models.camera.depth import matrices_of
-from sensor_models.frames import MountParameters
-from sensor_models.placement import draw_placement, draw_placements, quaternion_of
-from sensor_models.quantities import ParameterError
-from sensor_models.random import stream_key
+from sensor_models.core.frames import MountParameters
+from sensor_models.core.placement import draw_placement, draw_placements, quaternion_of
+from sensor_models.core.quantities import ParameterError
+from sensor_models.core.random import stream_key
 from sensor_models.scene.tracing import RayScene
 from tests import oracles_rays as twin
 from tests.models.test_depth_camera import AT_ORIGIN, wall

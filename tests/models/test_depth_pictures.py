@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sensor_models.camera.__main__ import (
+from sensor_models.pictures.camera_command import (
     NO_ID,
     SHOWN,
     colors_of_distances,

@@ -7,7 +7,7 @@ import pytest
 
 from sensor_models.camera import DepthCameraParameters, Projection
 from sensor_models.camera.rays import pixel_rays, project
-from sensor_models.quantities import ParameterError
+from sensor_models.core.quantities import ParameterError
 
 #: The grid that the acceptance rows speak of.
 GRID = DepthCameraParameters(projection=Projection.spherical, width=512, height=128)

@@ -14,8 +14,8 @@ from sensor_models.camera import (
     RollingShutter,
     ShutterParameters,
 )
-from sensor_models.clock import SampleClock
-from sensor_models.quantities import ParameterError
+from sensor_models.core.clock import SampleClock
+from sensor_models.core.quantities import ParameterError
 from sensor_models.scene.tracing import RayScene
 from tests import oracles_rays as twin
 

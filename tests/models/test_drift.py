@@ -12,8 +12,8 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models.corruption import BoundMode, DriftType
-from sensor_models.triaxial import Triaxial, TriaxialParameters
+from sensor_models.inertial.corruption import BoundMode, DriftType
+from sensor_models.inertial.triaxial import Triaxial, TriaxialParameters
 from tests import oracles
 
 RATES = (50.0, 100.0, 400.0, 1000.0)

@@ -6,15 +6,15 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models.encoder import (
+from sensor_models.core.quantities import ParameterError, quantities_of
+from sensor_models.core.random import stream_key
+from sensor_models.wheel.encoder import (
     Encoder,
     EncoderMode,
     EncoderParameters,
     EncoderReading,
     warnings_of,
 )
-from sensor_models.quantities import ParameterError, quantities_of
-from sensor_models.random import stream_key
 
 ONE_DEGREE = math.tau / 360
 ABSOLUTE = EncoderMode.absolute

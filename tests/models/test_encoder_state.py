@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models.encoder import Encoder, EncoderMode, EncoderParameters, EncoderReading
-from sensor_models.faults import NO_FAULT, Fault, FaultMode, FaultWave
-from sensor_models.kernels import encoder as kernel
-from sensor_models.quantities import ParameterError, quantities_of
-from sensor_models.random import stream_key
+from sensor_models.core.faults import NO_FAULT, Fault, FaultMode, FaultWave
+from sensor_models.core.quantities import ParameterError, quantities_of
+from sensor_models.core.random import stream_key
+from sensor_models.kernels.wheel import encoder as kernel
+from sensor_models.wheel.encoder import Encoder, EncoderMode, EncoderParameters, EncoderReading
 
 ONE_DEGREE = math.tau / 360
 ABSOLUTE = EncoderMode.absolute

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models.faults import (
+from sensor_models.core.faults import (
     NO_FAULT,
     Fault,
     FaultMode,
@@ -14,8 +14,8 @@ from sensor_models.faults import (
     check_fault,
     pack_fault,
 )
-from sensor_models.kernels import faults as kernel
-from sensor_models.quantities import ParameterError, quantities_of
+from sensor_models.core.quantities import ParameterError, quantities_of
+from sensor_models.kernels.math import faults as kernel
 
 
 def test_choices_count_from_zero_in_the_order_of_the_interface():

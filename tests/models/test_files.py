@@ -20,7 +20,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import sensor_models
-from sensor_models.files import (
+from sensor_models.core.quantities import choice, integer, real
+from sensor_models.output.files import (
     LONGEST_SAFE_NAME,
     Index,
     OutputError,
@@ -30,7 +31,6 @@ from sensor_models.files import (
     published,
     safe_file_name,
 )
-from sensor_models.quantities import choice, integer, real
 
 
 def run_limited(code: str, file_size_limit: int, *arguments: object) -> str:
@@ -129,7 +129,7 @@ def test_a_directory_name_with_a_zero_byte_is_refused():
 
 def test_a_directory_that_takes_no_data_is_refused_at_once(tmp_path):
     code = (
-        "from sensor_models.files import OutputError, output_directory\n"
+        "from sensor_models.output.files import OutputError, output_directory\n"
         "try:\n    output_directory(sys.argv[1], 'x')\n"
         "except OutputError as error:\n    print(error)\n"
     )
@@ -293,7 +293,7 @@ def test_lines_of_threads_and_processes_are_not_mixed(tmp_path):
 def test_an_index_line_that_does_not_fit_on_the_disk_leaves_no_part_of_it(tmp_path):
     code = (
         "from pathlib import Path\n"
-        "from sensor_models.files import Index, OutputError\n"
+        "from sensor_models.output.files import Index, OutputError\n"
         "index = Index(Path(sys.argv[1]), 's', {})\n"
         "for frame in range(2):\n"  # the first does not fit in part, the second still fits
         "    try:\n        index.add('f', {'padding': 'x' * 500 * (1 - frame)})\n"

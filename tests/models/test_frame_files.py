@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 import sensor_models
-from sensor_models import frame_files
-from sensor_models.files import OutputError
-from sensor_models.frame_files import FrameFiles, FrameWriter, write_npy
+from sensor_models.output import frame_files
+from sensor_models.output.files import OutputError
+from sensor_models.output.frame_files import FrameFiles, FrameWriter, write_npy
 
 
 @dataclass(frozen=True)
@@ -234,8 +234,8 @@ def test_an_index_that_cannot_be_written_is_refused_at_once(tmp_path):
 OPENING = """
 import os, sys, warnings
 from dataclasses import dataclass
-from sensor_models.files import OutputError
-from sensor_models.frame_files import FrameFiles, FrameWriter
+from sensor_models.output.files import OutputError
+from sensor_models.output.frame_files import FrameFiles, FrameWriter
 
 @dataclass
 class Place:

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sensor_models.frames import (
+from sensor_models.core.frames import (
     BodyState,
     MountParameters,
     normalised_orientation,
     unit_orientation,
 )
-from sensor_models.kernels import motion
-from sensor_models.quantities import ParameterError, check, quantities_of
+from sensor_models.core.quantities import ParameterError, check, quantities_of
+from sensor_models.kernels.math import motion
 
 NUMBERS = st.floats(-1e100, 1e100)
 

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models.corruption import DriftType
-from sensor_models.frames import MountParameters
-from sensor_models.gyroscope import Gyroscope, GyroscopeParameters, GyroscopeReading
-from sensor_models.inertial import AccelerationInputs, Differentiation
-from sensor_models.quantities import quantities_of
+from sensor_models.core.frames import MountParameters
+from sensor_models.core.quantities import quantities_of
+from sensor_models.inertial.corruption import DriftType
+from sensor_models.inertial.gyroscope import Gyroscope, GyroscopeParameters, GyroscopeReading
+from sensor_models.inertial.unit import AccelerationInputs, Differentiation
 from tests import oracles
 from tests.trajectories import Swing, body_state
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sensor_models.images import (
+from sensor_models.output.images import (
     FrameFiles,
     ImageFile,
     ImageFileParameters,

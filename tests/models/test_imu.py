@@ -5,12 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models.accelerometer import Accelerometer, AccelerometerParameters
-from sensor_models.corruption import RoundingMode
-from sensor_models.faults import NO_FAULT, Fault, FaultMode, FaultWave
-from sensor_models.frames import MountParameters, multiply_quaternions
-from sensor_models.gyroscope import Gyroscope, GyroscopeParameters
-from sensor_models.imu import (
+from sensor_models.core.faults import NO_FAULT, Fault, FaultMode, FaultWave
+from sensor_models.core.frames import MountParameters, multiply_quaternions
+from sensor_models.core.quantities import ParameterError, quantities_of
+from sensor_models.inertial.accelerometer import Accelerometer, AccelerometerParameters
+from sensor_models.inertial.corruption import RoundingMode
+from sensor_models.inertial.gyroscope import Gyroscope, GyroscopeParameters
+from sensor_models.inertial.imu import (
     AngleMode,
     Imu,
     ImuParameters,
@@ -19,10 +20,9 @@ from sensor_models.imu import (
     Subsensors,
     pose_in_body,
 )
-from sensor_models.inertial import GravityParameters
-from sensor_models.magnetic_field import dipole, uniform
-from sensor_models.magnetometer import Magnetometer, MagnetometerParameters
-from sensor_models.quantities import ParameterError, quantities_of
+from sensor_models.inertial.magnetic_field import dipole, uniform
+from sensor_models.inertial.magnetometer import Magnetometer, MagnetometerParameters
+from sensor_models.inertial.unit import GravityParameters
 from tests import oracles
 from tests.trajectories import Swing, body_state
 

@@ -12,10 +12,10 @@ import mujoco
 import numpy as np
 import pytest
 
-from sensor_models.frames import MountParameters, unit_orientation
-from sensor_models.imu import Imu, ImuParameters, SubsensorPose, Subsensors, pose_in_body
-from sensor_models.inertial import AccelerationInputs
-from sensor_models.magnetic_field import uniform
+from sensor_models.core.frames import MountParameters, unit_orientation
+from sensor_models.inertial.imu import Imu, ImuParameters, SubsensorPose, Subsensors, pose_in_body
+from sensor_models.inertial.magnetic_field import uniform
+from sensor_models.inertial.unit import AccelerationInputs
 
 STEP = 1e-3
 FIELD = (2.1e-5, -0.4e-5, -4.5e-5)

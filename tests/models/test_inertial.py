@@ -6,16 +6,16 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models.accelerometer import Accelerometer, AccelerometerParameters
-from sensor_models.corruption import DriftType
-from sensor_models.faults import NO_FAULT, Fault, FaultMode, FaultWave
-from sensor_models.frames import MountParameters
-from sensor_models.gyroscope import Gyroscope, GyroscopeParameters
-from sensor_models.imu import Imu, ImuParameters, Subsensors
-from sensor_models.inertial import AccelerationInputs
-from sensor_models.magnetic_field import dipole, uniform
-from sensor_models.magnetometer import Magnetometer, MagnetometerParameters
-from sensor_models.quantities import ParameterError
+from sensor_models.core.faults import NO_FAULT, Fault, FaultMode, FaultWave
+from sensor_models.core.frames import MountParameters
+from sensor_models.core.quantities import ParameterError
+from sensor_models.inertial.accelerometer import Accelerometer, AccelerometerParameters
+from sensor_models.inertial.corruption import DriftType
+from sensor_models.inertial.gyroscope import Gyroscope, GyroscopeParameters
+from sensor_models.inertial.imu import Imu, ImuParameters, Subsensors
+from sensor_models.inertial.magnetic_field import dipole, uniform
+from sensor_models.inertial.magnetometer import Magnetometer, MagnetometerParameters
+from sensor_models.inertial.unit import AccelerationInputs
 from tests.trajectories import Swing, body_state
 
 MOUNT = MountParameters((0.3, -0.1, 0.2), (0.9, 0.1, -0.3, 0.2))

@@ -7,9 +7,9 @@ import pytest
 
 import sensor_models
 from fmus.sensor_fmu import SamplingParameters
+from sensor_models.core.quantities import ParameterError, quantities_of
+from sensor_models.inertial.triaxial import TriaxialParameters
 from sensor_models.presets import list_presets, load_preset, read_preset
-from sensor_models.quantities import ParameterError, quantities_of
-from sensor_models.triaxial import TriaxialParameters
 
 FOLDER = Path(sensor_models.__file__).parent / "presets"
 

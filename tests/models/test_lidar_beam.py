@@ -8,7 +8,7 @@ from scipy import integrate, special
 
 from sensor_models.lidar.lidar import beam_spread
 from sensor_models.lidar.parameters import PathConvention
-from sensor_models.optics.beam import BeamMode, BeamParameters
+from sensor_models.light.beam import BeamMode, BeamParameters
 from tests import lidar_scenes as rig
 from tests import oracles_rays as triangles
 

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sensor_models.clouds import POINT, CloudFormat
-from sensor_models.lidar.__main__ import main
-from sensor_models.lidar.drawing import PALETTE
-from sensor_models.lidar.pictures import (
+from sensor_models.output.clouds import POINT, CloudFormat
+from sensor_models.pictures.clouds import (
     BAR_ONLY,
     BOTTOM,
     FIELD_OF,
@@ -18,6 +16,8 @@ from sensor_models.lidar.pictures import (
     SHADE,
     TOP,
 )
+from sensor_models.pictures.drawing import PALETTE
+from sensor_models.pictures.lidar_command import main
 from tests.models.cloud_points import cloud, sweep, written
 from tests.models.scene_files import BOX, write_manifest
 

@@ -6,12 +6,12 @@ import threading
 import numpy as np
 import pytest
 
-from sensor_models.clouds import compact
-from sensor_models.kernels.embree import WIDTH
+from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.lidar.lidar import Lidar
 from sensor_models.lidar.parameters import LidarNoiseParameters, LidarParameters
 from sensor_models.lidar.patterns import PatternParameters, PatternType
-from sensor_models.optics.beam import BeamParameters
+from sensor_models.light.beam import BeamParameters
+from sensor_models.output.clouds import compact
 from sensor_models.scene.model import Medium
 from sensor_models.scene.tracing import RayScene
 from tests import lidar_scenes as rig

@@ -12,7 +12,7 @@ from sensor_models.lidar.parameters import (
     PathConvention,
     ReturnMode,
 )
-from sensor_models.optics.media import backscatter, echo_density, echo_probability
+from sensor_models.light.media import backscatter, echo_density, echo_probability
 from sensor_models.scene.model import Body, Instance, Medium, MediumVolume, Scene
 from sensor_models.scene.tracing import RayScene
 from tests import lidar_scenes as rig

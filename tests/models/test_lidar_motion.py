@@ -6,8 +6,8 @@ import threading
 import numpy as np
 import pytest
 
-from sensor_models.frames import MountParameters
-from sensor_models.kernels import lidar_layout as layout
+from sensor_models.core.frames import MountParameters
+from sensor_models.kernels.lidar import layout
 from sensor_models.lidar.lidar import FEWEST_KNOTS, MOST_KNOTS, Lidar
 from sensor_models.lidar.parameters import LidarParameters, OutputFrame, ReturnMode, ScanMode
 from sensor_models.lidar.patterns import PatternParameters, PatternType

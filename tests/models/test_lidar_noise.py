@@ -7,7 +7,7 @@ import pytest
 
 from sensor_models.lidar.lidar import Lidar
 from sensor_models.lidar.parameters import LidarNoiseParameters, LidarParameters, ReturnMode
-from sensor_models.optics.beam import BeamParameters
+from sensor_models.light.beam import BeamParameters
 from sensor_models.scene.model import Medium
 from sensor_models.scene.tracing import RayScene
 from tests import lidar_scenes as rig

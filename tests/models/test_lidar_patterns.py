@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sensor_models.core.quantities import ParameterError
 from sensor_models.lidar.patterns import (
     Direction,
     PatternParameters,
@@ -14,7 +15,6 @@ from sensor_models.lidar.patterns import (
     ScanPattern,
     make_pattern,
 )
-from sensor_models.quantities import ParameterError
 
 #: The grid that the acceptance rows speak of is the default.
 GRID = make_pattern(PatternParameters(), 0.1)

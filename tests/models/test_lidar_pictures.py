@@ -5,7 +5,23 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models.lidar.drawing import (
+from sensor_models.core.quantities import ParameterError
+from sensor_models.pictures.clouds import (
+    BAR_ONLY,
+    BOTTOM,
+    LEFT,
+    RIGHT,
+    SHADE,
+    TOP,
+    Shown,
+    birds_eye,
+    both,
+    colors_of,
+    pattern_picture,
+    range_image,
+    side_by_side,
+)
+from sensor_models.pictures.drawing import (
     EMPTY,
     GRID,
     HEAT,
@@ -25,22 +41,6 @@ from sensor_models.lidar.drawing import (
     shares,
     ticks_of,
 )
-from sensor_models.lidar.pictures import (
-    BAR_ONLY,
-    BOTTOM,
-    LEFT,
-    RIGHT,
-    SHADE,
-    TOP,
-    Shown,
-    birds_eye,
-    both,
-    colors_of,
-    pattern_picture,
-    range_image,
-    side_by_side,
-)
-from sensor_models.quantities import ParameterError
 from tests.models.cloud_points import cloud, sweep
 
 RED = (255, 0, 0)

@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 
+from sensor_models.core.quantities import quantities_of
 from sensor_models.lidar.patterns import PatternParameters, ScanPattern, make_pattern
 from sensor_models.presets import list_presets, load_preset
-from sensor_models.quantities import quantities_of
 
 #: Rays per second, beams, lowest and highest elevation in deg; how far those may be off, in deg.
 #: Ouster's sheets state the rays of the fastest modes, twice those of the default one, 1024 x 10.

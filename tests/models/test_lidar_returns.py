@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models.frames import MountParameters
-from sensor_models.kernels.poses import position_of, rotate, rotate_back
+from sensor_models.core.frames import MountParameters
+from sensor_models.kernels.tracing.sensor_poses import position_of, rotate, rotate_back
 from sensor_models.lidar.lidar import Lidar
 from sensor_models.lidar.parameters import (
     AmbientParameters,
@@ -16,7 +16,7 @@ from sensor_models.lidar.parameters import (
     PathConvention,
     ReturnMode,
 )
-from sensor_models.optics.beam import BeamParameters
+from sensor_models.light.beam import BeamParameters
 from sensor_models.scene.model import Instance, Medium
 from sensor_models.scene.tracing import RayScene
 from tests import lidar_scenes as rig

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from sensor_models.core.quantities import ParameterError
 from sensor_models.lidar.patterns import PatternParameters, PatternType, make_pattern
-from sensor_models.quantities import ParameterError
 
 INDEX = 1.51
 

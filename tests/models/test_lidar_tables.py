@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sensor_models
+from sensor_models.core.quantities import ParameterError
 from sensor_models.lidar.patterns import PatternParameters, PatternType, make_pattern
-from sensor_models.quantities import ParameterError
 
 RAYS = "time,azimuth,elevation,ring\n0.03,0.3,-0.1,7\n0.01,0.1,0.2,5\n0.02,-3.0,0.0,6\n"
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sensor_models.lidar.parameters import PathConvention
-from sensor_models.optics.beam import BeamParameters
+from sensor_models.light.beam import BeamParameters
 from sensor_models.scene.model import Medium, SurfaceKind
 from tests import lidar_scenes as rig
 from tests.optics_twins import fresnel

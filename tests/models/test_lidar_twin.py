@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sensor_models.lidar.parameters import LidarParameters, PathConvention
-from sensor_models.optics.beam import BeamParameters
+from sensor_models.light.beam import BeamParameters
 from sensor_models.scene.model import Medium
 from tests import lidar_scenes as rig
 from tests.oracles_lidar import Tree, chosen

@@ -7,7 +7,8 @@ import numpy as np
 import pygeomag
 import pytest
 
-from sensor_models.magnetic_field import (
+from sensor_models.core.quantities import ParameterError
+from sensor_models.inertial.magnetic_field import (
     MagneticField,
     decimal_year,
     dipole,
@@ -15,7 +16,6 @@ from sensor_models.magnetic_field import (
     function_of_place,
     uniform,
 )
-from sensor_models.quantities import ParameterError
 
 #: Test values that NOAA/NCEI publishes with WMM2025: year, height in km, latitude and longitude
 #: in degrees, then the components north, east and down in nT, to whole nT.

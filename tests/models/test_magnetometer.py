@@ -5,10 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models.frames import MountParameters
-from sensor_models.magnetic_field import dipole, function_of_place, uniform
-from sensor_models.magnetometer import Magnetometer, MagnetometerParameters, MagnetometerReading
-from sensor_models.quantities import quantities_of
+from sensor_models.core.frames import MountParameters
+from sensor_models.core.quantities import quantities_of
+from sensor_models.inertial.magnetic_field import dipole, function_of_place, uniform
+from sensor_models.inertial.magnetometer import (
+    Magnetometer,
+    MagnetometerParameters,
+    MagnetometerReading,
+)
 from tests import oracles
 from tests.trajectories import Swing, body_state
 

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models.corruption import BoundMode
-from sensor_models.noise import Noise, NoiseParameters, NoiseType
-from sensor_models.quantities import ParameterError
-from sensor_models.random import stream_key
+from sensor_models.core.quantities import ParameterError
+from sensor_models.core.random import stream_key
+from sensor_models.inertial.corruption import BoundMode
+from sensor_models.inertial.noise import Noise, NoiseParameters, NoiseType
 
 KEY = stream_key(1, "sensor", "noise")
 WALK = NoiseParameters(type=NoiseType.random_walk, walk=0.5)

@@ -5,17 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models.faults import NO_FAULT, Fault, FaultMode, FaultWave
-from sensor_models.kernels import odometer as kernel
-from sensor_models.odometer import (
+from sensor_models.core.faults import NO_FAULT, Fault, FaultMode, FaultWave
+from sensor_models.core.quantities import ParameterError, quantities_of
+from sensor_models.core.random import stream_key
+from sensor_models.kernels.wheel import odometer as kernel
+from sensor_models.wheel.odometer import (
     Odometer,
     OdometerAccumulate,
     OdometerOrder,
     OdometerParameters,
     OdometerReading,
 )
-from sensor_models.quantities import ParameterError, quantities_of
-from sensor_models.random import stream_key
 
 TICK = math.tau / 48
 NOISE_FIRST = OdometerOrder.noise_first

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models.kernels.optics import beam as kernel
-from sensor_models.optics.beam import BeamMode, BeamParameters, beam_factor
-from sensor_models.quantities import ParameterError
+from sensor_models.core.quantities import ParameterError
+from sensor_models.kernels.light import beam as kernel
+from sensor_models.light.beam import BeamMode, BeamParameters, beam_factor
 
 SCALE = 1.0 / (1.0 - math.exp(-2.0))
 EXACT = BeamMode.exact

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models.kernels.optics import fresnel as kernel
-from sensor_models.optics import fresnel
+from sensor_models.kernels.light import fresnel as kernel
+from sensor_models.light import fresnel
 
 
 def test_reflectance_keeps_the_shape_of_its_angles():

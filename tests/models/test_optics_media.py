@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from sensor_models.kernels.optics import media as kernel
-from sensor_models.optics import media
-from sensor_models.quantities import ParameterError
+from sensor_models.core.quantities import ParameterError
+from sensor_models.kernels.light import media as kernel
+from sensor_models.light import media
 from sensor_models.scene.model import Medium
 
 LAWS = [(2.0, 5.0, 10.0), (3.5, 2.0, 7.0), (0.5, 4.0, 2.0)]

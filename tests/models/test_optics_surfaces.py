@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sensor_models.kernels.optics import surfaces as kernel
-from sensor_models.optics.surfaces import (
+from sensor_models.core.quantities import ParameterError
+from sensor_models.kernels.light import surfaces as kernel
+from sensor_models.light.surfaces import (
     bidirectional_reflectance,
     check_material,
     check_surface,
     pack_materials,
     pack_surface,
 )
-from sensor_models.quantities import ParameterError
 from sensor_models.scene.model import Material, SurfaceKind, SurfaceParameters
 
 UP = np.array([0.0, 0.0, 1.0])

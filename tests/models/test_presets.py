@@ -8,8 +8,8 @@ import pytest
 
 import sensor_models
 from sensor_models import presets
+from sensor_models.core.quantities import ParameterError
 from sensor_models.presets import list_presets, load_preset, read_preset
-from sensor_models.quantities import ParameterError
 
 SHIPPED = sorted((Path(sensor_models.__file__).parent / "presets").glob("*.toml"))
 

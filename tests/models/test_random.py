@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sensor_models import random
+from sensor_models.core import random
 
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=5)
 STREAMS = st.tuples(st.integers(), TEXTS, TEXTS)

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 import sensor_models
-from sensor_models import records
-from sensor_models.files import OutputError
-from sensor_models.quantities import real
-from sensor_models.records import Record, RecordFormat, RecordParameters
+from sensor_models.core.quantities import real
+from sensor_models.output import records
+from sensor_models.output.files import OutputError
+from sensor_models.output.records import Record, RecordFormat, RecordParameters
 
 FORMATS = list(RecordFormat)
 
@@ -56,9 +56,9 @@ def small_blocks(monkeypatch):
 OPENING = """
 import os, resource, sys, threading
 from dataclasses import dataclass
-from sensor_models.files import OutputError
-from sensor_models.quantities import real
-from sensor_models.records import Record, RecordFormat, RecordParameters
+from sensor_models.output.files import OutputError
+from sensor_models.core.quantities import real
+from sensor_models.output.records import Record, RecordFormat, RecordParameters
 
 @dataclass(frozen=True)
 class Level:

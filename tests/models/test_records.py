@@ -18,10 +18,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sensor_models import records
-from sensor_models.files import OutputError
-from sensor_models.quantities import ParameterError, boolean, choice, integer, real, string
-from sensor_models.records import Record, RecordFormat, RecordParameters, columns_of, flattener
+from sensor_models.core.quantities import ParameterError, boolean, choice, integer, real, string
+from sensor_models.output import records
+from sensor_models.output.files import OutputError
+from sensor_models.output.records import (
+    Record,
+    RecordFormat,
+    RecordParameters,
+    columns_of,
+    flattener,
+)
 
 FORMATS = list(RecordFormat)
 
@@ -374,5 +380,5 @@ def test_parquet_without_pyarrow_is_refused_with_a_way_out(tmp_path, monkeypatch
 
 
 def test_pyarrow_is_not_imported_before_a_record_needs_it():
-    code = "import sys, sensor_models.records; assert 'pyarrow' not in sys.modules"
+    code = "import sys, sensor_models.output.records; assert 'pyarrow' not in sys.modules"
     subprocess.run([sys.executable, "-B", "-c", code], check=True, timeout=60)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sensor_models.quantities import ParameterError
+from sensor_models.core.quantities import ParameterError
 from sensor_models.scene import shared_file
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.registry import (

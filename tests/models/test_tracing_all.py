@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sensor_models.quantities import ParameterError
+from sensor_models.core.quantities import ParameterError
 from sensor_models.scene.model import Body, Instance, Medium, MediumVolume
 from sensor_models.scene.tracing import RayScene
 from tests import oracles_rays as twin

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from numba import njit
 
-from sensor_models.kernels.embree import WIDTH
-from sensor_models.kernels.hits import hit_distance, hit_instance, is_hit
-from sensor_models.kernels.packets import new_packet
-from sensor_models.kernels.tracing import claim, set_ray, trace_surfaces
-from sensor_models.quantities import ParameterError
+from sensor_models.core.quantities import ParameterError
+from sensor_models.kernels.tracing.embree import WIDTH
+from sensor_models.kernels.tracing.hits import hit_distance, hit_instance, is_hit
+from sensor_models.kernels.tracing.packets import new_packet
+from sensor_models.kernels.tracing.rays import claim, set_ray, trace_surfaces
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.model import Body, Instance, Medium, MediumVolume
 from sensor_models.scene.tracing import RayScene

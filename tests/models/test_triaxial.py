@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models.corruption import DriftType, RoundingMode
-from sensor_models.faults import NO_FAULT, Fault, FaultMode, FaultWave
-from sensor_models.quantities import ParameterError
-from sensor_models.triaxial import Triaxial, TriaxialParameters
+from sensor_models.core.faults import NO_FAULT, Fault, FaultMode, FaultWave
+from sensor_models.core.quantities import ParameterError
+from sensor_models.inertial.corruption import DriftType, RoundingMode
+from sensor_models.inertial.triaxial import Triaxial, TriaxialParameters
 from tests import oracles
 
 LIMIT = (19.6133, 19.6133, 19.6133)

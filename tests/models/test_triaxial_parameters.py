@@ -7,10 +7,16 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from sensor_models.corruption import BoundMode, DriftType, RoundingMode
-from sensor_models.kernels.sensing_element import RING_ROWS
-from sensor_models.quantities import NO_LIMIT, ParameterError, quantities_of
-from sensor_models.triaxial import Triaxial, TriaxialParameters, has_limits, pack, stream_keys
+from sensor_models.core.quantities import NO_LIMIT, ParameterError, quantities_of
+from sensor_models.inertial.corruption import BoundMode, DriftType, RoundingMode
+from sensor_models.inertial.triaxial import (
+    Triaxial,
+    TriaxialParameters,
+    has_limits,
+    pack,
+    stream_keys,
+)
+from sensor_models.kernels.inertial.sensing_element import RING_ROWS
 
 THREE = (1.0, 1.0, 1.0)
 

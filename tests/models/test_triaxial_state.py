@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models.corruption import DriftType
-from sensor_models.faults import NO_FAULT, Fault, FaultMode
-from sensor_models.triaxial import Triaxial, TriaxialParameters
+from sensor_models.core.faults import NO_FAULT, Fault, FaultMode
+from sensor_models.inertial.corruption import DriftType
+from sensor_models.inertial.triaxial import Triaxial, TriaxialParameters
 from tests.kernels.test_triaxial import ALL
 
 PRESENT = (Fault(FaultMode.present), NO_FAULT, Fault(FaultMode.present))

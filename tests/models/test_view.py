@@ -12,11 +12,11 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from sensor_models.scene.__main__ import main
+from sensor_models.pictures.scene_command import main
+from sensor_models.pictures.view import Camera, extents, render, save_png, whole_scene
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.model import Scene
 from sensor_models.scene.tracing import RayScene
-from sensor_models.scene.view import Camera, extents, render, save_png, whole_scene
 from tests.models.scene_files import BOX, write_manifest
 
 #: A plate of 4 m by 4 m at a height of 1 m, over a ground that it shades.

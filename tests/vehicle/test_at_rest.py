@@ -7,7 +7,7 @@ import pytest
 from fmus.vehicle.parameters import VehicleCommands, VehicleParameters
 from fmus.vehicle.simulation import VehicleSimulation
 from fmus.vehicle.solids import solids_of
-from sensor_models.quantities import ParameterError
+from sensor_models.core.quantities import ParameterError
 from sensor_models.scene.manifest import load_scene
 from tests.vehicle.driving import HALT, YARD, Floats, at_rest, drive
 

@@ -1,0 +1,1 @@
+"""Accelerometer, gyroscope, magnetometer and IMU, the errors they share, and their judges."""

@@ -1,0 +1,351 @@
+"""Triaxial sensors: three axes through all error stages.
+
+Model, order of the stages and deviations: ``kernels.inertial.triaxial`` (AGX, eq. 22-25). Sensors
+of a kind derive their parameters from ``TriaxialParameters`` and hand ``pack`` and ``stream_keys``
+to the kernel; ``Triaxial`` is the bare chain, for a signal that the caller knows.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sensor_models.core.faults import NO_FAULT, Fault, FaultPort
+from sensor_models.core.quantities import ParameterError
+from sensor_models.core.random import stream_key
+from sensor_models.inertial.corruption import DriftType
+from sensor_models.inertial.triaxial_parameters import (
+    HIGHEST,
+    IDENTITY,
+    LOWEST,
+    MATRIX,
+    OFF_DIAGONAL,
+    XYZ,
+    ZERO,
+    TriaxialParameters,
+)
+from sensor_models.kernels.inertial import triaxial as kernel
+from sensor_models.kernels.inertial import triaxial_layout as at
+from sensor_models.kernels.inertial.sensing_element import LARGEST_DRAW, RING_ROWS
+
+__all__ = [
+    "MATRIX",
+    "XYZ",
+    "Stages",
+    "Triaxial",
+    "TriaxialParameters",
+    "has_limits",
+    "pack",
+    "stream_keys",
+]
+
+_DRIFT_KINDS = {
+    DriftType.none: at.NO_DRIFT,
+    DriftType.random_walk: at.RANDOM_WALK,
+    DriftType.gauss_markov: at.GAUSS_MARKOV,
+    # flicker noise has states of its own
+    DriftType.flicker: at.NO_DRIFT,
+}
+
+#: Terms of the random streams, in the order of the kernel's keys.
+TERMS = ("noise", "density", "drift", "instability", "jitter")
+
+NO_FAULTS = (NO_FAULT, NO_FAULT, NO_FAULT)
+
+
+def stream_keys(seed: int, sensor: str, prefix: str = "") -> NDArray[np.uint64]:
+    """The keys of all random terms of one triaxial sensor, as the kernel takes them."""
+    return np.stack([stream_key(seed, sensor, prefix + term) for term in TERMS])
+
+
+def pack(
+    parameters: TriaxialParameters,
+    rate: float,
+    linear_acceleration_effect: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    """The parameters as the kernel takes them, with what can be computed once.
+
+    Args:
+        parameters: of the sensor.
+        rate: declared sampling rate in Hz, 0 if samples come at any instants.
+        linear_acceleration_effect: matrix of a gyroscope, by rows, in rad.s/m.
+
+    Raises:
+        ParameterError: if the parameters do not go together with the sampling rate.
+    """
+    _check_memory(parameters, rate)
+    packed = np.zeros(at.PARAMETER_SIZE)
+    _pack_values(packed, parameters, rate)
+    _pack_vectors(packed, parameters)
+    _pack_converter(packed, parameters)
+    _put(packed, at.MISALIGNMENT, _sensing_axes(parameters.misalignment))
+    _put(packed, at.CROSS_AXIS, parameters.cross_axis)
+    if linear_acceleration_effect is not None:
+        _put(packed, at.LINEAR_ACCELERATION_EFFECT, linear_acceleration_effect)
+    packed[at.FLAGS] = _flags(parameters, packed)
+    return packed
+
+
+def _check_memory(parameters: TriaxialParameters, rate: float) -> None:
+    """Refuse a delay that reaches further back than the signals in memory."""
+    if parameters.delay == 0.0 and parameters.jitter == 0.0:
+        return
+    if not rate > 0.0:
+        raise ParameterError(
+            f"delay = {parameters.delay} s and jitter = {parameters.jitter} s need a sampling "
+            f"rate, which is {rate} Hz; allowed is 0 s for both, or a sample_rate above 0 Hz"
+        )
+    longest = (RING_ROWS - 1) / rate
+    reach = parameters.delay + LARGEST_DRAW * parameters.jitter
+    if reach > longest:
+        raise ParameterError(
+            f"delay = {parameters.delay} s and jitter = {parameters.jitter} s reach {reach:g} s "
+            f"back (delay + {LARGEST_DRAW} jitter), allowed is at most {longest:g} s, which is "
+            f"{RING_ROWS - 1} samples at {rate:g} Hz"
+        )
+
+
+def _sensing_axes(misalignment: tuple[float, ...]) -> NDArray[np.float64]:
+    """The directions of the sensing axes as rows: unit vectors along e_i + tan(a_ij) e_j."""
+    matrix = np.eye(3)
+    for name, angle in zip(OFF_DIAGONAL, misalignment, strict=True):
+        matrix[XYZ.index(name[0]), XYZ.index(name[1])] = np.tan(angle)
+    directions: NDArray[np.float64] = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
+    return directions
+
+
+def _put(packed: NDArray[np.float64], place: int, values: ArrayLike) -> None:
+    values = np.asarray(values, dtype=np.float64).ravel()
+    packed[place : place + values.size] = values
+
+
+def _pack_values(packed: NDArray[np.float64], parameters: TriaxialParameters, rate: float) -> None:
+    """The single values."""
+    packed[at.RATE] = rate
+    packed[at.REFERENCE_TEMPERATURE] = parameters.reference_temperature
+    packed[at.NOISE_BANDWIDTH] = parameters.noise_bandwidth
+    packed[at.DRIFT_KIND] = _DRIFT_KINDS[parameters.drift_type]
+    packed[at.DRIFT_STATIONARY] = parameters.drift_stationary
+    packed[at.TIME_CONSTANT] = parameters.drift_time_constant
+    packed[at.BOUND_MODE] = parameters.drift_bound_mode
+    packed[at.ROUNDING_MODE] = parameters.discretization_mode
+    packed[at.CUTOFF] = parameters.filter_cutoff
+    packed[at.ORDER] = parameters.filter_order
+    packed[at.DELAY] = parameters.delay
+    packed[at.JITTER] = parameters.jitter
+
+
+def _pack_vectors(packed: NDArray[np.float64], parameters: TriaxialParameters) -> None:
+    """The values that differ between axes, up to the scale."""
+    walking = parameters.drift_type == DriftType.random_walk
+    bound = np.array(parameters.drift_bound)
+    bound[bound == 0.0] = np.inf
+    scale = np.array(parameters.scale)
+    for place, values in (
+        (at.RANGE_LOWER, parameters.range_lower),
+        (at.RANGE_UPPER, parameters.range_upper),
+        (at.BIAS, parameters.bias),
+        (at.BIAS_TEMPERATURE, parameters.bias_temperature),
+        (at.NOISE_RMS, parameters.noise_rms),
+        (at.NOISE_DENSITY, parameters.noise_density),
+        (at.DRIFT_SIZE, parameters.drift_walk if walking else parameters.drift_std),
+        (at.BOUND_LOWER, -bound),
+        (at.BOUND_UPPER, bound),
+        (at.INSTABILITY, parameters.instability),
+        (at.SCALE, scale * (1.0 + np.array(parameters.scale_error))),
+        (at.SCALE_TEMPERATURE, scale * np.array(parameters.scale_temperature)),
+        (at.SELECTED, [axis in parameters.axes for axis in XYZ]),
+    ):
+        _put(packed, place, values)
+
+
+def _pack_converter(packed: NDArray[np.float64], parameters: TriaxialParameters) -> None:
+    """Codes and limits."""
+    for axis in range(3):
+        grid = parameters.grid(axis)
+        lower, upper = parameters.limits(axis)
+        packed[at.CODE_STEP + axis] = grid.step
+        packed[at.ANCHOR + axis] = grid.anchor
+        packed[at.LOWER + axis] = lower
+        packed[at.UPPER + axis] = upper
+
+
+def _flags(parameters: TriaxialParameters, packed: NDArray[np.float64]) -> int:
+    """Which stages do anything at all."""
+
+    def any_at(*places: int) -> bool:
+        return any(bool(packed[place : place + 3].any()) for place in places)
+
+    limited = parameters.saturation_on
+    on = {
+        at.MISALIGNED: any(parameters.misalignment),
+        at.FILTERED: parameters.filter_cutoff > 0.0,
+        at.DELAYED: parameters.delay > 0.0 or parameters.jitter > 0.0,
+        at.RANGED: tuple(parameters.range_lower) != LOWEST
+        or tuple(parameters.range_upper) != HIGHEST,
+        at.OFFSET: any_at(at.BIAS, at.BIAS_TEMPERATURE),
+        at.CROSSED: tuple(parameters.cross_axis) != IDENTITY,
+        at.ACCELERATED: bool(packed[at.LINEAR_ACCELERATION_EFFECT :].any()),
+        at.NOISY: any_at(at.NOISE_RMS),
+        at.DENSE: any_at(at.NOISE_DENSITY),
+        at.DRIFTING: packed[at.DRIFT_KIND] != at.NO_DRIFT and any_at(at.DRIFT_SIZE),
+        at.UNSTABLE: any_at(at.INSTABILITY),
+        at.SCALED: any_at(at.SCALE_TEMPERATURE)
+        or bool((packed[at.SCALE : at.SCALE + 3] != 1.0).any()),
+        at.ROUNDED: any_at(at.CODE_STEP),
+        at.LIMITED: limited,
+        at.LIMITED_MEAN: limited and parameters.saturation_average,
+    }
+    return sum(bit for bit, is_on in on.items() if is_on)
+
+
+def has_limits(parameters: TriaxialParameters, axis: int) -> bool:
+    """Whether an axis has limits, which faults of the modes on, max and min need."""
+    return parameters.has_limits(axis)
+
+
+class Stages(NamedTuple):
+    """One sample after each group of stages, three axes each."""
+
+    ideal: NDArray[np.float64]
+    with_errors: NDArray[np.float64]
+    discrete: NDArray[np.float64]
+    saturated: NDArray[np.float64]
+    reported: NDArray[np.float64]
+
+
+class Triaxial:
+    """One triaxial sensor for a signal in its own frame.
+
+    Args:
+        parameters: its errors.
+        seed: the run's seed.
+        sensor: identity of the sensor, sensors that share it share their noise.
+        rate: sampling rate in Hz, 0 if samples come at any instants.
+        linear_acceleration_effect: matrix by rows, for gyroscopes.
+    """
+
+    def __init__(
+        self,
+        parameters: TriaxialParameters,
+        *,
+        seed: int = 0,
+        sensor: str = "triaxial",
+        rate: float = 0.0,
+        linear_acceleration_effect: ArrayLike | None = None,
+    ) -> None:
+        self.parameters = parameters
+        self._packed = pack(parameters, rate, linear_acceleration_effect)
+        self._keys = stream_keys(seed, sensor)
+        self._state = np.zeros(kernel.SENSOR_STATE_SIZE)
+        self._stages = np.zeros((kernel.STAGE_ROWS, 3))
+        self._ports = [
+            FaultPort(axis, has_limits=parameters.has_limits(place))
+            for place, axis in enumerate(XYZ)
+        ]
+        self._order = [XYZ.index(axis) for axis in parameters.axes]
+
+    def sample(
+        self,
+        index: int,
+        time: float,
+        ideal: ArrayLike,
+        *,
+        temperature: float | None = None,
+        force: ArrayLike = ZERO,
+        faults: Sequence[Fault] = NO_FAULTS,
+    ) -> NDArray[np.float64]:
+        """Sample ``index`` at ``time``: what the axes report, in the order of ``axes``.
+
+        Args:
+            index: number of the sample.
+            time: its instant.
+            ideal: the true signal on x, y and z.
+            temperature: of the sensor in K, the reference temperature if None.
+            force: specific force on x, y and z, for the linear-acceleration effect.
+            faults: one for each of x, y and z.
+        """
+        kernel.sample(
+            self._packed,
+            self._keys,
+            self._state,
+            self._pack_faults(faults),
+            index,
+            time,
+            self.parameters.reference_temperature if temperature is None else temperature,
+            _vectors(force, (3,), "force"),
+            _vectors(ideal, (3,), "ideal"),
+            self._stages,
+        )
+        reported: NDArray[np.float64] = self._stages[kernel.FINAL, self._order]
+        return reported
+
+    def sample_batch(
+        self,
+        first_index: int,
+        times: ArrayLike,
+        ideals: ArrayLike,
+        *,
+        temperatures: ArrayLike | None = None,
+        forces: ArrayLike = ZERO,
+        faults: Sequence[Fault] = NO_FAULTS,
+    ) -> NDArray[np.float64]:
+        """Samples from ``first_index`` on, a row for each, the same as one by one."""
+        times = np.ascontiguousarray(times, dtype=np.float64)
+        if times.ndim != 1:
+            raise ValueError(f"times have shape {times.shape}, need one dimension")
+        shape = (times.size, 3)
+        if temperatures is None:
+            temperatures = self.parameters.reference_temperature
+        reported = np.empty(shape)
+        kernel.sample_batch(
+            self._packed,
+            self._keys,
+            self._state,
+            self._pack_faults(faults),
+            first_index,
+            times,
+            _vectors(temperatures, times.shape, "temperatures"),
+            _vectors(forces, shape, "forces"),
+            _vectors(ideals, shape, "ideals"),
+            self._stages,
+            reported,
+        )
+        ordered: NDArray[np.float64] = reported[:, self._order]
+        return ordered
+
+    @property
+    def stages(self) -> Stages:
+        """The newest sample after each group of stages, as copies."""
+        return Stages(*self._stages.copy())
+
+    def reset(self) -> None:
+        """Back to before the first sample."""
+        self._state[:] = 0.0
+        self._stages[:] = 0.0
+
+    @property
+    def state(self) -> NDArray[np.float64]:
+        """A copy of everything that changes; assigned, it continues bit by bit from there."""
+        return self._state.copy()
+
+    @state.setter
+    def state(self, state: NDArray[np.float64]) -> None:
+        if np.shape(state) != self._state.shape:
+            raise ValueError(f"state has shape {np.shape(state)}, needs {self._state.shape}")
+        self._state[:] = state
+        self._stages[:] = self._state[kernel.LAST :].reshape(self._stages.shape)
+
+    def _pack_faults(self, faults: Sequence[Fault]) -> NDArray[np.float64]:
+        pairs = zip(self._ports, faults, strict=True)
+        return np.stack([port.packed(fault) for port, fault in pairs])
+
+
+def _vectors(values: ArrayLike, shape: tuple[int, ...], what: str) -> NDArray[np.float64]:
+    """Values as the kernel takes them; one vector or number may stand for all samples."""
+    given = np.asarray(values, dtype=np.float64)
+    try:
+        return np.array(np.broadcast_to(given, shape), order="C")
+    except ValueError:
+        raise ValueError(f"{what} have shape {given.shape}, need {shape}") from None

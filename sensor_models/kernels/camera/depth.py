@@ -1,0 +1,370 @@
+"""Range images: rays, trace, noise, limits and all outputs of a pixel, in one compiled pass.
+
+Work is divided into packets of rays. With one ray a pixel, a packet is a tile of neighbours;
+with several, all rays of one pixel (a zone of a time-of-flight sensor) go in packets of their
+own and are averaged at once. Nothing of the size of an image is held between the steps, and an
+output of size 0 is not made.
+
+For a pixel with the true distance r along its unit ray and the depth z = r (ray . axis):
+
+    zone       r, z <- mean over the rays that hit; ids and normal are those of the nearest hit
+    stereo     D = f b / z + sigma_D n,  D <- q round(D / q),   z' = f b / D
+    multiply   d' = d max(0, 1 + m n)
+    dropout    d' = 0 with probability p
+    edges      d' = 0 with probability p_e where a neighbour's depth differs by a share of it
+    limits     d < min -> near, d > max or a miss -> far
+    normalise  d / max, or (d - min) / (max - min) within [0, 1]
+
+D disparity in pixels, f focal length in pixels, b baseline, n a normal draw; d is z or r. Both
+are scaled by the same factor, so a point stays on its ray. To first order the stereo noise of
+depth is z^2 sigma_D / (f b). Draws are functions of (term, frame, pixel), where cameras of one
+batch count on through the pixels; misses are not perturbed.
+
+Source: GYM for rays, limits, normalisation, multiplication and dropout. Stereo terms: the
+triangulation equation z = f b / D. Ids do not depend on noise: they are those of the surface
+whose true distance is within the limit.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sensor_models.kernels.camera.layout import (
+    BY_LIMITS,
+    BY_MAX,
+    Images,
+    Rays,
+    Task,
+    corner_of,
+    pixel_of,
+    pose_row,
+    tiles_of,
+)
+from sensor_models.kernels.math.philox import normal, uniform
+from sensor_models.kernels.tracing.embree import WIDTH
+from sensor_models.kernels.tracing.hits import (
+    hit_distance,
+    hit_entity,
+    hit_label,
+    hit_normal,
+    hit_primitive,
+    is_hit,
+)
+from sensor_models.kernels.tracing.packets import ACCESS, Packet, Triple, drop_ray, new_packet
+from sensor_models.kernels.tracing.rays import claim, nearest_allowed, set_ray, trace_surfaces
+from sensor_models.kernels.tracing.scene_view import SceneView
+from sensor_models.kernels.tracing.sensor_poses import rotate, rotate_back
+
+#: Packets, or zones, that a thread claims at once.
+CHUNK = 64
+#: Streams of random numbers, rows of the table of keys.
+STEREO, MULTIPLIER, DROPOUT, EDGE = range(4)
+
+
+@njit(**ACCESS)
+def axis_share(task: Task, direction: Triple) -> float:
+    """Depth over range along a ray; 1 where distances are ranges."""
+    return direction[0] if task.depth else 1.0
+
+
+@njit(**ACCESS)
+def reach_of(task: Task, direction: Triple) -> float:
+    """How far a ray has to go. Noise may bring nearer what lies beyond the limit."""
+    noisy = task.multiplier > 0.0 or task.disparity_sigma > 0.0 or task.disparity_step > 0.0
+    if noisy or task.rays > 1:
+        return math.inf
+    reach: float = 1.000001 * task.most / axis_share(task, direction)  # the limit itself is exact
+    return reach
+
+
+@njit(**ACCESS)
+def origin_of(rays: Rays, camera: int, row: int) -> Triple:
+    """Where the rays of a camera start."""
+    return rays.poses[camera, row, 9], rays.poses[camera, row, 10], rays.poses[camera, row, 11]
+
+
+@njit(**ACCESS)
+def put_pixel_ray(
+    view: SceneView,
+    packet: Packet,
+    lane: int,
+    task: Task,
+    rays: Rays,
+    camera: int,
+    ray: int,
+    t_min: float,
+) -> None:
+    """Put a ray of a pixel into a packet; ``t_min`` holds where all rays start at one point."""
+    row = pose_row(task, rays, ray)
+    origin = origin_of(rays, camera, row)
+    if rays.poses.shape[1] > 1:
+        t_min = nearest_allowed(view, origin)
+    along = (rays.directions[ray, 0], rays.directions[ray, 1], rays.directions[ray, 2])
+    direction = rotate(rays.poses[camera, row], along)
+    set_ray(view, packet, lane, origin, direction, t_min, reach_of(task, along))
+
+
+@njit(**ACCESS)
+def store_nothing_seen(images: Images, camera: int, pixel: int) -> None:
+    """Write that a pixel sees no surface."""
+    if images.entity.size:
+        images.entity[camera, pixel] = -1
+        images.label[camera, pixel] = -1
+    if images.face.size:
+        images.face[camera, pixel] = -1
+    if images.normal.size:
+        for k in range(3):
+            images.normal[camera, pixel, k] = 0.0
+
+
+@njit(**ACCESS)
+def store_surface(
+    view: SceneView,
+    packet: Packet,
+    lane: int,
+    task: Task,
+    rays: Rays,
+    images: Images,
+    camera: int,
+    ray: int,
+) -> None:
+    """Write which surface a ray of a pixel sees."""
+    pixel = ray // task.rays
+    if images.entity.size:
+        images.entity[camera, pixel] = hit_entity(view, packet, lane)
+        images.label[camera, pixel] = hit_label(view, packet, lane)
+    if images.face.size:
+        images.face[camera, pixel] = hit_primitive(packet, lane)
+    if images.normal.size:
+        pose = rays.poses[camera, pose_row(task, rays, pixel * task.rays)]
+        x, y, z = hit_normal(view, packet, lane)
+        a, b, c = rotate_back(pose, (x, y, z))
+        d = rays.directions
+        sign = 1.0 if a * d[ray, 0] + b * d[ray, 1] + c * d[ray, 2] <= 0.0 else -1.0
+        if not task.in_world:
+            x, y, z = a, b, c
+        images.normal[camera, pixel, 0] = sign * x
+        images.normal[camera, pixel, 1] = sign * y
+        images.normal[camera, pixel, 2] = sign * z
+
+
+@njit(**ACCESS)
+def noise_factor(
+    task: Task, keys: NDArray[np.uint64], camera: int, pixel: int, depth: float
+) -> float:
+    """What a distance is multiplied with by its noise."""
+    lane = (task.first + camera) * task.rows * task.columns + pixel
+    factor = 1.0
+    if task.disparity_sigma > 0.0 or task.disparity_step > 0.0:
+        true_disparity = task.pixel_metres / depth
+        disparity = true_disparity
+        if task.disparity_sigma > 0.0:
+            disparity += task.disparity_sigma * normal(keys[STEREO], task.frame, lane)
+        if task.disparity_step > 0.0:
+            disparity = task.disparity_step * np.round(disparity / task.disparity_step)
+        factor = true_disparity / disparity if disparity > 0.0 else math.inf
+    if task.multiplier > 0.0:
+        share = 1.0 + task.multiplier * normal(keys[MULTIPLIER], task.frame, lane)
+        factor = factor * share if share > 0.0 else 0.0
+    if task.dropout > 0.0 and uniform(keys[DROPOUT], task.frame, lane) < task.dropout:
+        factor = 0.0
+    return factor
+
+
+@njit(**ACCESS)
+def image_value(task: Task, value: float) -> float:
+    """A distance after limits and normalisation."""
+    if value < task.least:
+        value = task.near
+    elif value > task.most:
+        value = task.far
+    if task.normalise == BY_MAX:
+        return value / task.most
+    if task.normalise == BY_LIMITS:
+        return min(1.0, max(0.0, (value - task.least) / (task.most - task.least)))
+    return value
+
+
+@njit(**ACCESS)
+def store_distance(
+    task: Task, rays: Rays, images: Images, camera: int, pixel: int, distance: float, value: float
+) -> None:
+    """Write what a pixel measures: the distance along its ray, and the value of its image."""
+    if images.image.size:
+        images.image[camera, pixel] = image_value(task, value)
+    valid = task.least <= value <= task.most and value > 0.0
+    measured = distance if valid else math.nan
+    if images.distance.size:
+        images.distance[camera, pixel] = measured
+    if images.points.size:
+        axes = rays.axes
+        x, y, z = measured * axes[pixel, 0], measured * axes[pixel, 1], measured * axes[pixel, 2]
+        if task.in_world:
+            pose = rays.poses[camera, pose_row(task, rays, pixel * task.rays)]
+            x, y, z = rotate(pose, (x, y, z))
+            x, y, z = x + pose[9], y + pose[10], z + pose[11]
+        images.points[camera, pixel, 0] = x
+        images.points[camera, pixel, 1] = y
+        images.points[camera, pixel, 2] = z
+
+
+@njit(**ACCESS)
+def finish_pixel(
+    task: Task,
+    rays: Rays,
+    keys: NDArray[np.uint64],
+    images: Images,
+    camera: int,
+    pixel: int,
+    distance: float,
+    value: float,
+) -> None:
+    """Noise on a true distance, and what it is written to."""
+    if images.truth.size:
+        images.truth[camera, pixel] = value
+    if distance < math.inf:
+        factor = noise_factor(task, keys, camera, pixel, value)
+        distance, value = factor * distance, factor * value
+    store_distance(task, rays, images, camera, pixel, distance, value)
+
+
+@njit(**ACCESS)
+def render_tile(
+    view: SceneView,
+    packet: Packet,
+    task: Task,
+    rays: Rays,
+    keys: NDArray[np.uint64],
+    images: Images,
+    camera: int,
+    tile: int,
+) -> None:
+    """The pixels of a tile, one ray each."""
+    corner, t_min = corner_of(task, tile), nearest_allowed(view, origin_of(rays, camera, 0))
+    for lane in range(WIDTH):
+        pixel = pixel_of(task, corner, lane)
+        if pixel < 0:
+            drop_ray(packet, lane)
+        else:
+            put_pixel_ray(view, packet, lane, task, rays, camera, pixel, t_min)
+    trace_surfaces(view, packet, True)
+    for lane in range(WIDTH):
+        pixel = pixel_of(task, corner, lane)
+        if pixel < 0:
+            continue
+        distance, value = math.inf, math.inf
+        if is_hit(packet, lane):
+            distance = hit_distance(packet, lane)
+            value = distance * (rays.directions[pixel, 0] if task.depth else 1.0)
+        if value <= task.most:
+            store_surface(view, packet, lane, task, rays, images, camera, pixel)
+        else:
+            store_nothing_seen(images, camera, pixel)
+        finish_pixel(task, rays, keys, images, camera, pixel, distance, value)
+
+
+@njit(**ACCESS)
+def render_zone(
+    view: SceneView,
+    packet: Packet,
+    task: Task,
+    rays: Rays,
+    keys: NDArray[np.uint64],
+    images: Images,
+    camera: int,
+    pixel: int,
+) -> None:
+    """One pixel, the mean of its rays."""
+    store_nothing_seen(images, camera, pixel)
+    count, distances, values, nearest = 0, 0.0, 0.0, math.inf
+    t_min = nearest_allowed(view, origin_of(rays, camera, 0))
+    for first in range(0, task.rays, WIDTH):
+        for lane in range(WIDTH):
+            if first + lane < task.rays:
+                ray = pixel * task.rays + first + lane
+                put_pixel_ray(view, packet, lane, task, rays, camera, ray, t_min)
+            else:
+                drop_ray(packet, lane)
+        trace_surfaces(view, packet, True)
+        for lane in range(min(WIDTH, task.rays - first)):
+            if not is_hit(packet, lane):
+                continue
+            ray = pixel * task.rays + first + lane
+            distance = float(hit_distance(packet, lane))
+            value = distance * (rays.directions[ray, 0] if task.depth else 1.0)
+            count, distances, values = count + 1, distances + distance, values + value
+            if distance < nearest and value <= task.most:
+                nearest = distance
+                store_surface(view, packet, lane, task, rays, images, camera, ray)
+    distance, value = math.inf, math.inf
+    if count > 0:
+        distance, value = distances / count, values / count
+    finish_pixel(task, rays, keys, images, camera, pixel, distance, value)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def render(
+    view: SceneView,
+    claims: NDArray[np.int64],
+    task: Task,
+    rays: Rays,
+    keys: NDArray[np.uint64],
+    images: Images,
+) -> None:
+    """All pixels of all cameras."""
+    packet = new_packet()
+    of_camera = task.rows * task.columns if task.rays > 1 else tiles_of(task)
+    total = task.cameras * of_camera
+    first = claim(claims) * CHUNK
+    while first < total:
+        for index in range(first, min(first + CHUNK, total)):
+            camera = index // of_camera
+            part = index - camera * of_camera
+            if task.rays > 1:
+                render_zone(view, packet, task, rays, keys, images, camera, part)
+            else:
+                render_tile(view, packet, task, rays, keys, images, camera, part)
+        first = claim(claims) * CHUNK
+
+
+@njit(**ACCESS)
+def is_edge(task: Task, truth: NDArray[np.float32], camera: int, pixel: int) -> bool:
+    """Whether a neighbour's true depth differs by more than a share of the lesser one."""
+    row, column = pixel // task.columns, pixel % task.columns
+    here = truth[camera, pixel]
+    edge = False
+    for down, right in ((-1, 0), (1, 0), (0, -1), (0, 1)):
+        if 0 <= row + down < task.rows and 0 <= column + right < task.columns:
+            there = truth[camera, pixel + down * task.columns + right]
+            least = min(here, there)
+            # A miss is infinitely far: an edge beside a hit, none beside another miss.
+            edge |= least < math.inf and max(here, there) > least * (1.0 + task.edge_jump)
+    return edge
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def drop_edges(
+    _view: SceneView,
+    claims: NDArray[np.int64],
+    task: Task,
+    rays: Rays,
+    keys: NDArray[np.uint64],
+    images: Images,
+) -> None:
+    """Let pixels beside a jump of depth fail; after ``render``, as it looks at neighbours."""
+    pixels = task.rows * task.columns
+    row = claim(claims)
+    while row < task.cameras * task.rows:
+        camera = row // task.rows
+        for column in range(task.columns):
+            pixel = row % task.rows * task.columns + column
+            if images.truth[camera, pixel] == math.inf or not is_edge(
+                task, images.truth, camera, pixel
+            ):
+                continue
+            lane = (task.first + camera) * pixels + pixel
+            if uniform(keys[EDGE], task.frame, lane) < task.edge_dropout:
+                store_distance(task, rays, images, camera, pixel, 0.0, 0.0)
+        row = claim(claims)

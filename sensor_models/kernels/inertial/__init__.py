@@ -1,0 +1,1 @@
+"""Ideal signals of moving bodies, and the chain of errors of a triaxial sensor."""

@@ -1,0 +1,1 @@
+"""Rays of a lidar, their trees, and the returns that they make."""

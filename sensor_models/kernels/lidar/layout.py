@@ -1,0 +1,161 @@
+"""What a lidar is asked for, as its kernels see it: rays, poses, materials, the cloud.
+
+Rays are numbered column by column: ray = column * rows + row. A column is a group of rays that
+are fired one after the other; time runs with the columns. A tile is a block of neighbours that
+fills a packet of rays.
+
+Poses are given at knots, evenly over the frame. Between two knots, the rotation matrix and the
+position of the sensor are blended linearly: at an angular velocity w and knots h apart the error
+is at most (w h)^2 / 8 rad, 1e-7 rad for 10 rad/s and 0.1 ms.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sensor_models.kernels.tracing.embree import WIDTH
+from sensor_models.kernels.tracing.packets import ACCESS
+
+Floats = NDArray[np.float64]
+
+#: Rows of a tile, and the binary logarithms of its columns and of the width of a packet.
+TILE_ROWS = 2
+TILE_SHIFT = {16: 3, 8: 2, 4: 1}[WIDTH]
+LIST_SHIFT = {16: 4, 8: 3, 4: 2}[WIDTH]
+#: Tiles that lie side by side before the next rows follow: what they see stays in the cache.
+TILES_ACROSS = 2
+#: Packets that a thread claims at once: few, as parts of a frame are to be shared evenly, too.
+CHUNK = 16
+
+#: Which returns of a ray are kept.
+STRONGEST, FIRST, LAST, DUAL, ALL = range(5)
+#: Frames that points are given in: the sensor's at their own time, the world's, the sensor's at
+#: the start of the frame.
+SENSOR, WORLD, START = range(3)
+#: Streams of random numbers, rows of the table of keys.
+DISTANCE, AZIMUTH, ELEVATION, ECHO, DETECTION = range(5)
+
+
+class Task(NamedTuple):
+    """What is to be made."""
+
+    frame: int  # counts the draws of noise
+    rows: int
+    first: int  # column
+    last: int  # the column after the last one
+    start: float  # of the frame, s
+    duration: float  # of the frame, s
+    returns: int  # room for each ray
+    mode: int
+    most_depth: int
+    most_events: int
+    least_weight: float
+    least_intensity: float
+    least_range: float  # m
+    most_range: float  # m
+    merge: float  # m
+    round_trip: bool
+    cone: float  # tan^2(half the acceptance half-angle)
+    subrays: int
+    sigma_base: float  # m
+    sigma_slope: float
+    sigma_azimuth: float  # rad
+    sigma_elevation: float  # rad
+    detection: float  # probability
+    range_step: float  # m
+    calibrated: bool  # intensity is a reflectivity
+    counts: float  # the largest count of an intensity; 0 gives a number of its own unit
+    full_scale: float  # intensity of the largest count
+    frame_of: int  # of the points
+
+
+class Rays(NamedTuple):
+    """The rays of a frame, and where the sensor is."""
+
+    directions: Floats  # (rays, 3), unit vectors in the sensor frame
+    azimuth: NDArray[np.float32]  # (rays,)
+    elevation: NDArray[np.float32]  # (rays,)
+    offset: Floats  # (rays,): time as a share of the frame
+    ring: NDArray[np.uint16]  # (rays,)
+    spread: Floats  # (subrays, 2), rad: offsets to the left and up from the middle of the beam
+    poses: Floats  # (knots, 12): rotation to the world, then position; one for a sensor at rest
+    inside: NDArray[np.int32]  # (knots, volumes): volumes around the sensor, outermost first
+
+
+class World(NamedTuple):
+    """What light meets, beside the scene's geometry."""
+
+    surfaces: Floats  # of the materials
+    media: Floats  # of the scene, then the inside of each material
+    medium_of_volume: NDArray[np.int32]
+    beam: Floats
+
+
+class Cloud(NamedTuple):
+    """The outputs."""
+
+    points: NDArray[np.void]  # (rays, returns), of the type clouds.POINT_WITH_NORMAL
+    counts: NDArray[np.uint8]  # (rays,)
+    nearest: Floats  # (chunks, 2): the least range of each chunk and its place in the points
+
+
+@njit(**ACCESS)
+def tiles_down(task: Task) -> int:
+    """How many tiles lie below one another."""
+    return 1 if task.rows == 1 else (task.rows + TILE_ROWS - 1) // TILE_ROWS
+
+
+@njit(**ACCESS)
+def packets_of(task: Task) -> int:
+    """How many packets the rays take."""
+    columns = task.last - task.first
+    if task.rows == 1:
+        return (columns + WIDTH - 1) // WIDTH
+    across = TILES_ACROSS << TILE_SHIFT
+    strips = (columns + across - 1) // across
+    tiles: int = strips * TILES_ACROSS * tiles_down(task)
+    return tiles
+
+
+@njit(**ACCESS)
+def corner_of(task: Task, packet: int) -> tuple[int, int]:
+    """Row and column of the first ray of a packet; the column may lie beyond the last one."""
+    if task.rows == 1:
+        return 0, task.first + packet * WIDTH
+    in_strip = TILES_ACROSS * tiles_down(task)
+    strip = packet // in_strip
+    place = packet - strip * in_strip
+    across = (strip * TILES_ACROSS + place % TILES_ACROSS) << TILE_SHIFT
+    return place // TILES_ACROSS * TILE_ROWS, task.first + across
+
+
+@njit(**ACCESS)
+def ray_of(task: Task, corner: tuple[int, int], lane: int) -> int:
+    """The ray in a lane of the packet with that corner, -1 for none."""
+    shift = LIST_SHIFT if task.rows == 1 else TILE_SHIFT
+    row, column = corner[0] + (lane >> shift), corner[1] + (lane & ((1 << shift) - 1))
+    return column * task.rows + row if (row < task.rows) & (column < task.last) else -1
+
+
+@njit(**ACCESS)
+def knot_of(rays: Rays, ray: int) -> int:
+    """The knot at or before the time of a ray."""
+    spans = len(rays.poses) - 1
+    return min(int(rays.offset[ray] * spans), max(spans - 1, 0))
+
+
+@njit(**ACCESS)
+def put_pose(rays: Rays, ray: int, pose: Floats) -> None:
+    """Write where the sensor is when it sends a ray."""
+    spans = len(rays.poses) - 1
+    if spans == 0:
+        for k in range(12):
+            pose[k] = rays.poses[0, k]
+        return
+    knot = knot_of(rays, ray)
+    share = rays.offset[ray] * spans - knot
+    for k in range(12):
+        before = rays.poses[knot, k]
+        pose[k] = before + share * (rays.poses[knot + 1, k] - before)

@@ -1,0 +1,1 @@
+"""Draws, rotations, motion between known states: what all other kernels stand on."""

@@ -1,0 +1,1 @@
+"""Frames in the form that files have."""

@@ -1,0 +1,1 @@
+"""Where results go: atomic files, records of samples, files of frames, clouds and images."""

@@ -1,0 +1,183 @@
+"""What all writers of files share: names, directories, publication and the index.
+
+Names        An instance name may hold anything; ``safe_file_name`` makes a portable file name
+             of it that no other instance name gets.
+Directories  ``output_directory`` makes the directory and tries at once whether it takes files.
+Publication  ``published`` writes aside, in the same directory, and renames when all is written:
+             under its own name a file is whole or not there. The file is not forced onto the
+             disk (fsync): it survives the end of the process, not a power failure.
+Index        ``Index`` appends to ``index.jsonl``. Sensors may share a directory, and runs may
+             repeat in it, so every line names its sensor; a sensor that starts adds a line with
+             its effective parameters, then one line a file. Of two lines of one sensor for one
+             file the later holds. A line is appended with one write, which POSIX systems do not
+             mix with the writes of other processes.
+
+Whatever goes wrong with files is raised as ``OutputError``, which names the place and the reason.
+"""
+
+import hashlib
+import json
+import math
+import os
+import re
+import secrets
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from sensor_models.core.quantities import quantities_of
+
+#: Version of the lines of ``index.jsonl`` and of the files that they name.
+FORMAT_VERSION = 1
+
+INDEX_NAME = "index.jsonl"
+
+#: Leaves room for frame numbers and suffixes in the 255 bytes that file systems allow.
+LONGEST_SAFE_NAME = 80
+
+#: Devices of Windows: no file there may have such a name, whatever its suffix.
+RESERVED_STEMS = frozenset(
+    ["con", "prn", "aux", "nul"] + [f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10)]
+)
+
+#: POSIX appends whole lines by itself; on Windows threads would mix theirs without it.
+_index_lock = threading.Lock()
+
+
+class OutputError(OSError):
+    """A file or directory that cannot be written; the message names it and the reason."""
+
+
+@contextmanager
+def output_errors(doing: str) -> Iterator[None]:
+    """Raise what goes wrong inside as ``OutputError``, with what was being done."""
+    try:
+        yield
+    except OutputError:
+        raise
+    except OSError as error:
+        raise OutputError(f"{doing}: {error.strerror or error}") from error
+
+
+def safe_file_name(name: str) -> str:
+    """A portable file name for an instance name, readable and one of its own.
+
+    Characters other than ASCII letters, digits, ``.``, ``_`` and ``-`` are replaced. A name that
+    had to be changed gets a digest of the original, and so does a name that looks as if it had
+    one already, so that equal results mean equal names. Names that differ only in case stay
+    apart only where the file system tells case apart.
+    """
+    safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:LONGEST_SAFE_NAME]
+    safe = re.sub(r"^[.-]|\.$", "_", safe) or "unnamed"
+    if safe.partition(".")[0].lower() in RESERVED_STEMS:
+        safe = f"_{safe}"
+    if safe == name and not re.search(r"-[0-9a-f]{8}$", name):
+        return safe
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{safe}-{digest[:8]}"
+
+
+def output_directory(requested: str, instance_name: str) -> Path:
+    """The directory to write to, absolute, existing and found writable.
+
+    The requested one is made where it is missing, with its parents. With no request it is a
+    fresh one under the system's temporary directory, for the user alone.
+    """
+    if not requested:
+        prefix = f"{safe_file_name(instance_name)}-"
+        with output_errors("cannot make an output directory under the temporary directory"):
+            directory = Path(tempfile.mkdtemp(prefix=prefix)).absolute()
+            _try_writing(directory)
+        return directory
+    with output_errors(f"output directory {requested!r} cannot be used"):
+        if "\0" in requested:
+            raise OutputError(f"output directory {requested!r} cannot be used: it has a zero byte")
+        directory = Path(requested).absolute()
+        directory.mkdir(parents=True, exist_ok=True)
+        _try_writing(directory)
+    return directory
+
+
+def _try_writing(directory: Path) -> None:
+    with tempfile.TemporaryFile(dir=directory, buffering=0) as probe:
+        probe.write(b"\0")
+
+
+@contextmanager
+def published(target: Path) -> Iterator[Path]:
+    """Hand out a path aside to write to; what was written there becomes ``target`` at the end.
+
+    If anything goes wrong, ``target`` stays what it was and nothing is left aside. The name
+    aside is hidden and new each time: two writers of one target do not write into each other.
+    """
+    aside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    try:
+        yield aside
+        aside.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
+        raise
+
+
+class Index:
+    """The lines of one sensor in the ``index.jsonl`` of its output directory."""
+
+    def __init__(self, directory: Path, sensor: str, parameters: Mapping[str, object]) -> None:
+        self.path = directory / INDEX_NAME
+        self.sensor = sensor
+        self._append({"format_version": FORMAT_VERSION, "parameters": parameters})
+
+    def add(self, file_name: str, known: Mapping[str, object]) -> None:
+        """Add the line of one complete file, with what is known of it."""
+        self._append({"file": file_name, **known})
+
+    def _append(self, content: Mapping[str, object]) -> None:
+        text = json.dumps(_plain({"sensor": self.sensor, **content}), allow_nan=False)
+        with (
+            output_errors(f"cannot write {self.path}"),
+            _index_lock,
+            self.path.open("ab", buffering=0) as stream,
+        ):
+            _write_whole(stream, f"{text}\n".encode())
+
+
+def _write_whole(stream: Any, line: bytes) -> None:
+    """Append all of a line or nothing: a full disk takes a part before it refuses."""
+    written = stream.write(line)
+    if written == len(line):
+        return
+    end = stream.tell()
+    if os.fstat(stream.fileno()).st_size == end:
+        stream.truncate(end - written)
+    raise OutputError(f"cannot write {stream.name}: the disk took only a part of the line")
+
+
+def named_values(instance: Any) -> dict[str, Any]:
+    """The values of a parameter or reading dataclass by the dotted names the FMU gives them."""
+    return {
+        name: part
+        for field, quantity in quantities_of(instance).items()
+        for name, part in quantity.parts(getattr(instance, field))
+    }
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON knows it: items by name, arrays as lists, what is no number as null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):  # NumPy's arrays and scalars
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

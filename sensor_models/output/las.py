@@ -1,0 +1,151 @@
+"""Structured points as LAS, the exchange format of laser scanning, or LAZ, which is compressed.
+
+Version 1.4 with point format 6. LAS has fields of its own, and what does not fit in them is kept
+in extra dimensions:
+
+x, y, z          integers of 0.1 mm from an offset in the middle of the cloud, for each axis; of
+                 the next power of ten that lets all points in, where an axis is longer than
+                 429 km. A point that is not finite is left out: no integer stands for it.
+time             ``gps_time``, exact. It is the time of the simulation, and no GPS time.
+intensity        ``intensity`` counts 1/65535, the same in all files, saturates at 1, and is 0 for
+                 what is no number. The dimension ``intensity_raw`` is exact.
+return_number    ``return_number``, and ``return_count`` as ``number_of_returns``: at most 15.
+                 The dimensions ``return_number_raw`` and ``return_count_raw`` are exact.
+others           a dimension with the name of the field
+
+``classification`` stays 0, "never classified": its numbers have meanings by the standard (7 is
+noise, which many programs drop) that the labels of a scene do not share.
+The day of creation is 1970-01-01 in every file, for equal points to be equal files.
+
+Source: ASPRS, "LAS specification 1.4 - R15", sections 2.4 (header), 2.6.7 (point format 6) and
+"Extra Bytes".
+"""
+
+import importlib
+import math
+from collections.abc import Mapping
+from datetime import date
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.output.files import OutputError
+from sensor_models.output.frame_files import write_parts
+
+RESOLUTION = 1e-4  # m
+LARGEST_INTEGER = 2**31 - 1
+LARGEST_INTENSITY = 65535
+MOST_RETURNS = 15
+DAY = date(1970, 1, 1)
+
+#: Fields that LAS has itself, by what it calls them.
+OWN = {"x": "X", "y": "Y", "z": "Z", "time": "gps_time"}
+#: Fields that LAS has, but cannot hold as they are, by the dimension that can.
+EXACT = {name: f"{name}_raw" for name in ("intensity", "return_number", "return_count")}
+
+#: The compressor lets no other thread run meanwhile, so it gets the points in parts.
+PART = 4096
+
+
+def check_las(*, compressed: bool) -> None:
+    """Refuse at once what could not be written later."""
+    _import_laspy(compressed)
+
+
+def write_las(
+    path: Path, points: NDArray[np.void], descriptions: Mapping[str, str], *, compressed: bool
+) -> int:
+    """Write points that have x, y and z; tell how many of them are in the file.
+
+    The descriptions of the fields are of at most 32 characters.
+    """
+    laspy = _import_laspy(compressed)
+    axes = np.stack([_float64(points[axis]) for axis in "xyz"])
+    finite = np.isfinite(axes).all(axis=0)
+    if not finite.all():
+        points, axes = points[finite], axes[:, finite]
+    header = _header(laspy, points.dtype, descriptions)
+    _fit_integers(header, axes)
+    records = laspy.ScaleAwarePointRecord.zeros(len(points), header=header)
+    for axis, values, offset, scale in zip("XYZ", axes, header.offsets, header.scales, strict=True):
+        records[axis] = np.rint((values - offset) / scale).astype(np.int32)
+    _fill(records, points)
+    # In memory first, so that what the disk refuses is an error of the system and has a reason.
+    stream = BytesIO()
+    backend = laspy.LazBackend.Lazrs if compressed else None
+    writer = laspy.LasWriter(stream, header, laz_backend=backend, closefd=False)
+    for first in range(0, len(points), PART):
+        writer.write_points(records[first : first + PART])
+    writer.close()
+    write_parts(path, stream.getbuffer())
+    return len(points)
+
+
+def _float64(values: NDArray[Any]) -> NDArray[np.float64]:
+    with np.errstate(invalid="ignore"):  # of signalling NaNs, which become quiet ones
+        return values.astype(np.float64)
+
+
+def _import_laspy(compressed: bool) -> Any:
+    # Late, because it takes long to import, and few sensors write LAS.
+    try:
+        if compressed:
+            importlib.import_module("lazrs")  # laspy compresses with it
+        return importlib.import_module("laspy")
+    except ImportError as error:
+        raise OutputError(
+            f"writing {'laz' if compressed else 'las'} needs the package laspy[lazrs], which"
+            f" cannot be imported ({error}); install it, or choose another output format"
+        ) from error
+
+
+def _header(laspy: Any, record: np.dtype[np.void], descriptions: Mapping[str, str]) -> Any:
+    header = laspy.LasHeader(version="1.4", point_format=6)
+    header.global_encoding.wkt = True  # point format 6 demands it, even if no place is told
+    header.creation_date = DAY
+    header.system_identifier = "simulation"
+    header.generating_software = "sensor_models"
+    dimensions = [name for name in record.names or () if name not in OWN]
+    if dimensions:
+        header.add_extra_dims(
+            [
+                laspy.ExtraBytesParams(EXACT.get(name, name), record[name], descriptions[name])
+                for name in dimensions
+            ]
+        )
+    return header
+
+
+def _fit_integers(header: Any, axes: NDArray[np.float64]) -> None:
+    """Choose offsets and scales so that integers hold all points."""
+    header.scales = np.full(3, RESOLUTION)
+    if axes.size:
+        low, high = axes.min(axis=1), axes.max(axis=1)
+        header.offsets = np.floor((low + high) / 2)
+        reach = np.maximum(high - header.offsets, header.offsets - low)
+        header.scales = np.array([_scale(distance) for distance in reach.tolist()])
+
+
+def _scale(reach: float) -> float:
+    """What a step is worth if coordinates are as far as this from the offset."""
+    least = reach / LARGEST_INTEGER
+    if least <= RESOLUTION:
+        return RESOLUTION
+    return float(10.0 ** math.ceil(math.log10(least)))
+
+
+def _fill(records: Any, points: NDArray[np.void]) -> None:
+    names = points.dtype.names or ()
+    for name in names:
+        if name not in "xyz":
+            records[OWN.get(name) or EXACT.get(name, name)] = points[name]
+    if "intensity" in names:
+        share = np.nan_to_num(np.clip(_float64(points["intensity"]), 0.0, 1.0))
+        records["intensity"] = np.rint(share * LARGEST_INTENSITY).astype(np.uint16)
+    if "return_number" in names:
+        records["return_number"] = np.minimum(points["return_number"], MOST_RETURNS)
+    if "return_count" in names:
+        records["number_of_returns"] = np.minimum(points["return_count"], MOST_RETURNS)

@@ -1,0 +1,403 @@
+"""Records: the time series of one scalar sensor, as a Parquet or a CSV file.
+
+Columns are ``sample`` (int64), ``time`` (s) and one for each declared scalar of the sensor's
+reading, vectors by component (``acceleration.x``). Numbers survive bit by bit, in CSV too: a
+float is written with the digits that read back as the same float. Units and descriptions are in
+the metadata of Parquet's columns (and, for both formats, units in the line of ``index.jsonl``),
+so that the header of a CSV file is one row of plain names.
+
+How a sample gets into the file: ``append`` packs it into a block of fixed-size binary rows. Full
+blocks go through a bounded queue to the record's one worker thread, which writes them to an
+unnamed spool file in the output directory (a full disk shows while the sensor runs, and a killed
+process leaves nothing behind). If the disk is slower than the sensor, ``append`` waits. The spool
+is turned into the final file aside, which gets its name in one step.
+
+An FMU may be set back to an earlier state. Samples in a record therefore have rising indices,
+and the newest wins: appending a sample drops those from its index on. ``rewind`` says where the
+next state continues; it drops nothing until a sample is appended or the record is closed, for a
+master may go back once more to a state further on.
+
+``publish`` writes the file and keeps the record, for a master may take back the end of a run;
+``close`` ends it.
+
+Errors of the worker are raised once, as ``OutputError``, by the next ``append`` or by ``close``.
+Then the record is over: more samples are dropped, and no file of it appears.
+"""
+
+import atexit
+import csv
+import os
+import queue
+import struct
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import IntEnum
+from operator import attrgetter
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sensor_models.core.quantities import boolean, check, choice, quantities_of, string
+from sensor_models.output.files import (
+    Index,
+    OutputError,
+    output_directory,
+    output_errors,
+    published,
+    safe_file_name,
+)
+
+Chunk = npt.NDArray[np.void]
+
+BLOCK_BYTES = 1 << 16  # a block is what goes to the worker at once
+QUEUED_BLOCKS = 16  # 1 MiB at most waits for the disk
+CHUNK_ROWS = 1 << 16  # rows in memory while converting, and in one row group of Parquet
+
+#: No sample has this index (it needs 65 bits), so an append that expects it looks closer.
+NEVER = -(1 << 63) - 1
+
+#: Type of a column by the kind of its quantity: code of ``struct``, type of NumPy and Parquet.
+_TYPES = {
+    "boolean": ("?", "?"),
+    "integer": ("q", "<i8"),
+    "choice": ("q", "<i8"),
+    "real": ("d", "<f8"),
+}
+
+
+class RecordFormat(IntEnum):
+    """File format of a record."""
+
+    parquet = 0
+    csv = 1
+
+
+@dataclass(frozen=True)
+class RecordParameters:
+    """Whether, where and how a sensor records its samples."""
+
+    record: bool = boolean(False, "Record all samples as a time series in a file")
+    output_directory: str = string(
+        "", "Directory for files; if empty, a fresh one under the system's temporary directory"
+    )
+    output_format: RecordFormat = choice(RecordFormat.parquet, "Format of the recorded file")
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a record."""
+
+    name: str
+    kind: str
+    unit: str
+    description: str
+
+
+def columns_of(reading: type) -> tuple[Column, ...]:
+    """The columns of a record of readings of this class."""
+    columns = [
+        Column("sample", "integer", "1", "Index of the sample"),
+        Column("time", "real", "s", "Instant the sample belongs to"),
+    ]
+    for quantity in quantities_of(reading).values():
+        if quantity.kind not in _TYPES:
+            raise TypeError(f"{reading.__name__}.{quantity.name}: a {quantity.kind} has no column")
+        about = (quantity.kind, quantity.unit, quantity.description)
+        columns += [Column(name, *about) for name, _ in quantity.parts(quantity.default)]
+    names = [column.name for column in columns]
+    for name in names:
+        if names.count(name) > 1:
+            raise TypeError(f"{reading.__name__}: two columns would have the name {name!r}")
+    return tuple(columns)
+
+
+def flattener(reading: type) -> Callable[[Any], tuple[Any, ...]]:
+    """A function that gives the values of a reading of this class as ``append`` wants them."""
+    declared = quantities_of(reading)
+    has_parts = [bool(quantity.components) for quantity in declared.values()]
+    if len(declared) > 1 and not any(has_parts):
+        return attrgetter(*declared)  # gives a tuple, at a quarter of the cost of the loop
+
+    def flatten(instance: Any) -> tuple[Any, ...]:
+        values: list[Any] = []
+        for field, parts in zip(declared, has_parts, strict=True):
+            value = getattr(instance, field)
+            values += value if parts else (value,)
+        return tuple(values)
+
+    return flatten
+
+
+class _Spool:
+    """Fixed-size rows in an unnamed file, written by a thread of its own."""
+
+    def __init__(self, directory: Path, row_bytes: int) -> None:
+        self.error: Exception | None = None
+        self._directory = directory
+        self._row_bytes = row_bytes
+        self._file: IO[bytes] = tempfile.TemporaryFile(  # noqa: SIM115 - open until close()
+            dir=directory, prefix=".", buffering=0
+        )
+        self._queue: queue.Queue[tuple[int, memoryview] | None] = queue.Queue(QUEUED_BLOCKS)
+        # A daemon does not keep the process alive; at its orderly end the record is closed.
+        self._thread = threading.Thread(target=self._work, name="record", daemon=True)
+        self._thread.start()
+
+    def put(self, row: int, block: memoryview) -> None:
+        """Write rows from this one on, soon; waits while too many blocks are on their way."""
+        self._queue.put((row, block))
+
+    def flush(self) -> None:
+        """Wait until all is written."""
+        self._queue.join()
+
+    def finish(self) -> None:
+        """Wait until all is written and end the thread."""
+        if self._thread.is_alive():
+            self._queue.put(None)
+            self._thread.join()
+
+    def read(self, row: int, count: int, row_type: np.dtype[np.void]) -> Chunk:
+        """Read rows back; only once all is written."""
+        self._file.seek(row * self._row_bytes)
+        return np.frombuffer(self._file.read(count * self._row_bytes), row_type, count)
+
+    def close(self) -> None:
+        """Give the file back to the system."""
+        self.finish()
+        self._file.close()
+
+    def _work(self) -> None:
+        while (item := self._queue.get()) is not None:
+            if self.error is None:  # if not, go on taking blocks, so that nobody waits for ever
+                try:
+                    self._write(*item)
+                except Exception as error:  # all of it belongs to the owner, who asks for it
+                    self.error = error
+            self._queue.task_done()
+        self._queue.task_done()
+
+    def _write(self, row: int, block: memoryview) -> None:
+        self._directory.stat()  # the unnamed file would outlive its directory unnoticed
+        self._file.seek(row * self._row_bytes)
+        while block:
+            block = block[self._file.write(block) :]
+
+
+class Record:
+    """The samples of one sensor on their way into a file."""
+
+    def __init__(
+        self,
+        sensor: str,
+        reading: type,
+        parameters: RecordParameters,
+        effective: Mapping[str, object],
+    ) -> None:
+        """Open a record of readings of a class; ``effective`` parameters go to the index."""
+        self.sensor = sensor
+        self.columns = columns_of(reading)
+        self._format = parameters.output_format
+        self._write_file = _write_parquet if self._format == RecordFormat.parquet else _write_csv
+        if self._format == RecordFormat.parquet:
+            _import_pyarrow()
+        directory = output_directory(parameters.output_directory, sensor)
+        self.file = directory / f"{safe_file_name(sensor)}.{self._format.name}"
+        layout = struct.Struct("<" + "".join(_TYPES[column.kind][0] for column in self.columns))
+        self._pack_into, self._row_bytes = layout.pack_into, layout.size
+        self._block_bytes = max(1, BLOCK_BYTES // layout.size) * layout.size
+        self._block, self._fill, self._block_row = bytearray(self._block_bytes), 0, 0
+        self._runs: list[tuple[int, int]] = []  # (sample, row) where samples without gaps begin
+        self._expected = NEVER  # the index that continues the last run
+        self._rewound: int | None = None
+        self._closed = self._failed = False
+        self._news = True  # an empty record is published, too
+        self._process = os.getpid()
+        with output_errors(f"cannot record to {directory}"):
+            self._index = Index(directory, sensor, effective)
+            self._spool = _Spool(directory, layout.size)
+        atexit.register(self.close)
+
+    def __enter__(self) -> "Record":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def append(self, index: int, time: float, values: Sequence[float | int | bool]) -> None:
+        """Record a sample: values in the order of the columns after ``time``."""
+        if index != self._expected:
+            self._turn_to(index)
+        self._pack_into(self._block, self._fill, index, time, *values)
+        self._fill += self._row_bytes
+        self._expected = index + 1
+        self._news = True
+        if self._fill == self._block_bytes or self._spool.error is not None:
+            self._hand_over()
+
+    @property
+    def next_index(self) -> int:
+        """The index that continues the record."""
+        if self._rewound is not None:
+            return self._rewound
+        return max(self._expected, 0)
+
+    def rewind(self, next_index: int) -> None:
+        """Continue at a sample, whether it is one recorded before or one further on."""
+        self._rewound, self._expected, self._news = next_index, NEVER, True
+
+    def publish(self) -> None:
+        """Write the file and its line in the index, if samples came since the last time.
+
+        The record stays open: it can be rewound and continued, and published again.
+        """
+        if self._closed or self._process != os.getpid() or not self._news:
+            return
+        self._settle()
+        self._hand_over()
+        self._spool.flush()
+        self._report_failure()
+        if not self._failed:
+            self._publish()
+        self._news = False
+
+    def close(self) -> None:
+        """Publish what is new and end the record; closing again does nothing."""
+        # After a fork the worker and its spool belong to the parent alone.
+        if self._closed or self._process != os.getpid():
+            return
+        atexit.unregister(self.close)
+        try:
+            self.publish()
+        finally:
+            self._closed = True
+            self._expected = NEVER
+            with suppress(OSError):  # all that counts is written, or an error says otherwise
+                self._spool.close()
+
+    def _turn_to(self, index: int) -> None:
+        """Make a sample the next one, where it does not simply continue the last."""
+        if self._closed:
+            raise ValueError(f"the record of {self.sensor} is closed")
+        if index < 0:
+            raise ValueError(f"a sample cannot have the index {index}")
+        self._settle()
+        self._cut(index)
+        rows = self._rows
+        if not self._runs or self._runs[-1][0] + rows - self._runs[-1][1] != index:
+            self._runs.append((index, rows))
+        self._expected = index
+
+    def _settle(self) -> None:
+        """Do what ``rewind`` put off."""
+        if self._rewound is not None:
+            self._cut(self._rewound)
+            self._rewound = None
+
+    @property
+    def _rows(self) -> int:
+        return self._block_row + self._fill // self._row_bytes
+
+    def _cut(self, index: int) -> None:
+        """Drop all samples from an index on."""
+        rows = self._rows
+        while self._runs and self._runs[-1][0] >= index:
+            rows = self._runs.pop()[1]
+        if self._runs:
+            sample, row = self._runs[-1]
+            rows = min(rows, row + index - sample)
+        # Rows already handed over stay in the spool, until later ones are written over them.
+        self._block_row = min(self._block_row, rows)
+        self._fill = (rows - self._block_row) * self._row_bytes
+
+    def _hand_over(self) -> None:
+        """Give the rows in the block to the worker."""
+        self._report_failure()
+        if self._fill and not self._failed:
+            self._spool.put(self._block_row, memoryview(self._block)[: self._fill])
+            self._block_row = self._rows
+            self._block = bytearray(self._block_bytes)
+        self._fill = 0
+
+    def _report_failure(self) -> None:
+        error = self._spool.error
+        if error is None or self._failed:
+            return
+        self._failed = True
+        reason = getattr(error, "strerror", None) or error
+        raise OutputError(
+            f"recording {self.sensor} to {self.file.parent} failed: {reason}"
+        ) from error
+
+    def _publish(self) -> None:
+        rows = self._rows
+        with output_errors(f"cannot write {self.file}"), published(self.file) as aside:
+            self._write_file(aside, self._chunks(rows), self.columns)
+        ends = [self._read(row, 1)[0] for row in (0, rows - 1)] if rows else []
+        self._index.add(
+            self.file.name,
+            {
+                "format": self._format,
+                "samples": rows,
+                "sample": [end["sample"] for end in ends],
+                "time": [end["time"] for end in ends],
+                "units": {column.name: column.unit for column in self.columns},
+            },
+        )
+
+    def _chunks(self, rows: int) -> Iterator[Chunk]:
+        for row in range(0, rows, CHUNK_ROWS):
+            yield self._read(row, min(CHUNK_ROWS, rows - row))
+
+    def _read(self, row: int, count: int) -> Chunk:
+        row_type = np.dtype([(column.name, _TYPES[column.kind][1]) for column in self.columns])
+        return self._spool.read(row, count, row_type)
+
+
+def _import_pyarrow() -> Any:
+    # Late, because it takes longer to import than all the rest, and few sensors record.
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise OutputError(
+            f"recording to parquet needs the package pyarrow, which cannot be imported ({error});"
+            " install it, or choose the output format csv"
+        ) from error
+    return pyarrow
+
+
+def _write_parquet(path: Path, chunks: Iterable[Chunk], columns: Sequence[Column]) -> None:
+    pyarrow = _import_pyarrow()
+    fields = []
+    for column in columns:
+        column_type = pyarrow.from_numpy_dtype(np.dtype(_TYPES[column.kind][1]))
+        metadata = {"unit": column.unit, "description": column.description}
+        fields.append(pyarrow.field(column.name, column_type, nullable=False, metadata=metadata))
+    schema = pyarrow.schema(fields)
+    with pyarrow.parquet.ParquetWriter(str(path), schema) as writer:
+        for chunk in chunks:
+            arrays = [np.ascontiguousarray(chunk[column.name]) for column in columns]
+            arrow = [pyarrow.array(a, field.type) for a, field in zip(arrays, schema, strict=True)]
+            writer.write_table(pyarrow.Table.from_arrays(arrow, schema=schema))
+
+
+def _write_csv(path: Path, chunks: Iterable[Chunk], columns: Sequence[Column]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow([column.name for column in columns])
+        for chunk in chunks:
+            writer.writerows(chunk.tolist())  # floats by repr, which reads back exactly

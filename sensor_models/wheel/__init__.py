@@ -1,0 +1,1 @@
+"""Sensors on a turning or sliding joint: encoder and odometer."""
