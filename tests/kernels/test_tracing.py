@@ -157,7 +157,7 @@ print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()), t)
 """
 
 
-@pytest.mark.skipif(cache.DIRECTORY is None, reason="there is no cache of kernels")
+@pytest.mark.skipif(cache.ENTRIES is None, reason="there is no cache of kernels")
 def test_a_kernel_from_the_cache_calls_embree_in_a_new_process(tmp_path):
     environment = {**os.environ, cache.DIRECTORY_VARIABLE: str(tmp_path)}
     said = [

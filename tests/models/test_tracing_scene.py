@@ -213,7 +213,7 @@ def _distances(view, claims, directions, t, instance):
         for lane in range(WIDTH):
             ray = min(chunk * WIDTH + lane, len(directions) - 1)
             direction = directions[ray, 0], directions[ray, 1], directions[ray, 2]
-            set_ray(view, packet, lane, (0.0, 0.0, 0.0), direction, 1e-6, 100.0)
+            set_ray(view, packet, lane, (0.0, 0.0, 0.0), direction, 1e-6, 100.0, 0.0)
         trace_surfaces(view, packet, False)
         for lane in range(WIDTH):
             ray = chunk * WIDTH + lane

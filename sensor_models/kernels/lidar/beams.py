@@ -26,6 +26,7 @@ from sensor_models.kernels.lidar.branches import (
     PLACE,
     REDUCED,
     START_X,
+    TIME,
     WEIGHT,
     Branches,
 )
@@ -192,7 +193,7 @@ def send_beams(
         origin = position_of(pose)
         if moves:
             t_min = nearest_allowed(view, origin)
-        set_ray(view, packet, lane, origin, along, t_min, reach)
+        set_ray(view, packet, lane, origin, along, t_min, reach, rays.offset[ray])
 
 
 @njit(**ACCESS)
@@ -212,6 +213,7 @@ def set_out(
         numbers[lane, START_X + k] = lanes.pose[lane, 9 + k]
         numbers[lane, ALONG_X + k] = lanes.along[lane, k]
     numbers[lane, WEIGHT] = 1.0
+    numbers[lane, TIME] = rays.offset[lanes.ray[lane]]
     numbers[lane, OPTICAL] = numbers[lane, REDUCED] = 0.0
     ids[lane, LANE], ids[lane, BEAM_RAY] = lanes.place[lane], beam_ray
     ids[lane, PLACE] = ids[lane, DEPTH] = ids[lane, EVENTS] = ids[lane, AROUND] = 0

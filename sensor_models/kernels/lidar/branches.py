@@ -25,9 +25,10 @@ MOST_DEPTH, MOST_EVENTS = 16, 64
 MOST_BRANCHES = WIDTH * (MOST_DEPTH + 4)
 
 # Columns of Branches.numbers: where it starts and goes, then W, S, Q, and how far ahead the echo
-# of the medium is.
+# of the medium is, and when its ray was sent, as a share of the frame.
 START_X, START_Y, START_Z, ALONG_X, ALONG_Y, ALONG_Z, WEIGHT, OPTICAL, REDUCED, AHEAD = range(10)
-NUMBERS = 10
+TIME = 10
+NUMBERS = 11
 # Columns of Branches.ids: lane of its ray, number of the sub-ray, node, depth, events; then how
 # many media are around, and for each who it belongs to and its row in World.media.
 LANE, BEAM_RAY, PLACE, DEPTH, EVENTS, AROUND, OWNERS = 0, 1, 2, 3, 4, 5, 6

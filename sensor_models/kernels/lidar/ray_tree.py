@@ -66,6 +66,7 @@ from sensor_models.kernels.lidar.branches import (
     START_X,
     START_Y,
     START_Z,
+    TIME,
     TO_DRAW,
     WEIGHT,
     Branches,
@@ -348,4 +349,6 @@ def send(
     origin = (numbers[lane, START_X], numbers[lane, START_Y], numbers[lane, START_Z])
     along = (numbers[lane, ALONG_X], numbers[lane, ALONG_Y], numbers[lane, ALONG_Z])
     reach = farthest(view, task, world, medium_of(flight, lane), numbers[lane, OPTICAL])
-    set_ray(view, packet, lane, origin, along, nearest_allowed(view, origin), reach)
+    set_ray(
+        view, packet, lane, origin, along, nearest_allowed(view, origin), reach, numbers[lane, TIME]
+    )

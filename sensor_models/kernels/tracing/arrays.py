@@ -187,7 +187,7 @@ def fill_packet(view: SceneView, packet: Packet, rays: Rays, tile: Tile) -> None
             continue
         origin = origin_of(rays, ray)
         t_min = nearest_allowed(view, origin)
-        set_ray(view, packet, lane, origin, direction_of(rays, ray), t_min, rays.t_max)
+        set_ray(view, packet, lane, origin, direction_of(rays, ray), t_min, rays.t_max, 0.0)
 
 
 @njit(**ACCESS)
@@ -350,7 +350,7 @@ def find_volumes(
             for lane in range(WIDTH):
                 if lane < held:
                     x, y, z = points[first + lane]
-                    set_ray(view, packet, lane, (x, y, z), PROBES[turn], 0.0, math.inf)
+                    set_ray(view, packet, lane, (x, y, z), PROBES[turn], 0.0, math.inf, 0.0)
                 else:
                     drop_ray(packet, lane)
             trace_crossings(view, packet, counts)

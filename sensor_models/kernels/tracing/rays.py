@@ -10,7 +10,7 @@ of the cloud::
         chunk = claim(claims)
         while chunk < chunks:
             for lane in range(WIDTH):
-                set_ray(view, packet, lane, origin, direction, t_min, t_max)   # or drop_ray
+                set_ray(view, packet, lane, origin, direction, t_min, t_max, time)  # or drop_ray
             trace_surfaces(view, packet, coherent)
             for lane in range(WIDTH):
                 if is_hit(packet, lane):               # this and what follows: kernels.tracing.hits
@@ -78,6 +78,7 @@ from sensor_models.kernels.tracing.packets import (
     STORE_ADDRESS,
     STORE_SIZE,
     T_MAX,
+    TIME,
     VALID,
     Packet,
     Triple,
@@ -128,10 +129,15 @@ def set_ray(
     direction: Triple,
     t_min: float,
     t_max: float,
+    time: float,
 ) -> None:
-    """Put a ray into a packet. A ray that is not finite or has no direction hits nothing."""
+    """Put a ray into a packet. A ray that is not finite or has no direction hits nothing.
+
+    ``time`` is the instant it is sent at, as a share of the frame.
+    """
     put_origin(packet, lane, from_offset(view, origin), t_min)
     put_direction(packet, lane, direction, t_max)
+    packet.floats[TIME + lane] = time
     check_ray(packet, lane, is_place(origin))
 
 
