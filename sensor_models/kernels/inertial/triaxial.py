@@ -167,6 +167,35 @@ def corrupt(
     stage.report(parameters, state, faults, time, stages)
 
 
+@njit("void(float64[::1], uint64[:,::1], float64[::1], int64, int64, float64, float64[::1])", **PLAIN)
+def follow(
+    parameters: Floats,
+    keys: Keys,
+    state: Floats,
+    index: int,
+    lane: int,
+    dt: float,
+    ideal: Floats,
+) -> None:
+    """Move the low-pass on to an instant between two samples.
+
+    Args:
+        parameters: as for ``corrupt``.
+        keys: as for ``corrupt``.
+        state: after a sample.
+        index: number of that sample.
+        lane: number of the instant since then, from 1 on.
+        dt: time since the last instant.
+        ideal: ideal signal in the sensor's frame.
+    """
+    signal = stage.vector_at(ideal, 0)
+    if not stage.is_finite(signal, signal, 0.0):
+        return
+    if int(parameters[at.FLAGS]) & at.MISALIGNED:
+        signal = stage.multiply(parameters, at.MISALIGNMENT, signal)
+    stage.low_pass(parameters, keys, state, index, lane, dt, signal)
+
+
 @njit(SAMPLE_SIGNATURE, **PLAIN)
 def sample(
     parameters: Floats,
