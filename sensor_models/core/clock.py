@@ -212,12 +212,10 @@ def refuse_instant(
         )
     if reason == sampling.TOO_MANY:
         raise ParameterError(
-            f"time = {known_time} s: more than {most} samples would fall due since "
-            f"{max(start, latest)} s at {rate:g} Hz, allowed is at most {most / rate:g} s in one step"
+            f"time = {known_time} s lies too far behind {max(start, latest)} s: more than {most} "
+            f"samples would fall due at {rate:g} Hz, allowed is at most {most / rate:g} s in a step"
         )
-    raise ParameterError(
-        f"time = {known_time} s lies before the latest known state at {latest} s"
-    )
+    raise ParameterError(f"time = {known_time} s lies before the latest known state at {latest} s")
 
 
 class Timeline:

@@ -8,10 +8,10 @@
 
 ``kernels.math.stepping`` says what a step does. Each model gives a ``Plan``: its compiled function
 with parameters, state, and the names of what it takes and gives. A ``Storage`` says where the
-values of these names are: in arrays of their own here, in the arrays of an FMU there. ``Step`` makes
-the context of both. C may call the function at ``address`` with ``context``, without Python. A
-result other than 0 means that nothing has changed and Python must be entered: ``advance`` then warns,
-asks for what only Python knows, empties the ring of recorded samples, or refuses.
+values of these names are: in arrays of their own here, in the arrays of an FMU there. ``Step``
+makes the context of both. C may call the function at ``address`` with ``context``, without Python.
+A result other than 0 means that nothing has changed and Python must be entered: ``advance`` then
+warns, asks for what only Python knows, empties the ring of recorded samples, or refuses.
 
 A step that is refused leaves everything as it was. Samples that are recorded go to a ``Sink``; a
 step with more samples than the ring has room for is done in blocks, and taken back from the sink,
@@ -69,11 +69,16 @@ _TYPE_OF_KIND = {
 _CAST: tuple[Callable[[float], Any], ...] = (float, int, bool)
 
 NO_MOTION = (
-    "the position or the orientation of the body changes while all its velocities are 0, as if they "
-    "were not connected: a gyroscope reads 0, and an accelerometer gravity alone; connect "
+    "the position or the orientation of the body changes while all its velocities are 0, as if "
+    "they were not connected: a gyroscope reads 0, and an accelerometer gravity alone; connect "
     "body.velocity and body.angular_velocity, or set velocities to from_poses"
 )
 NO_ORIENTATION = "body.orientation is all zeros, as if not connected: taken as 1, 0, 0, 0"
+
+
+def _ignore(message: str) -> None:
+    """What is done with a warning that nobody takes."""
+    del message
 
 
 class StepError(ValueError):
@@ -182,6 +187,7 @@ class Step:
         sampling_parameters: SamplingParameters,
         *,
         start: float = 0.0,
+        most: int = MOST_SAMPLES,
         storage: Storage | None = None,
         warn: Callable[[str], None] | None = None,
         sink: Sink | None = None,
@@ -194,6 +200,7 @@ class Step:
             plan: of the sensor.
             sampling_parameters: of the run.
             start: instant of the first state.
+            most: more samples, or inputs of low-passes, than this in one step are refused.
             storage: where inputs and outputs are; arrays of its own if None.
             warn: is told what is allowed but seldom meant.
             sink: takes all samples, if they are recorded.
@@ -203,8 +210,8 @@ class Step:
         check_clock(start, plan.rate)
         self._plan = plan
         self._storage = storage if storage is not None else Storage.of(plan)
-        self._warn = warn if warn is not None else lambda message: None
-        self._sink, self._resolve = sink, resolve
+        self._warn = warn if warn is not None else _ignore
+        self._sink, self._resolve, self._most = sink, resolve, most
         self._function = plan.function.ctypes
         self._outputs = plan.outputs()
         self._make_arrays(start, tuple(watched))
@@ -270,7 +277,7 @@ class Step:
             at.ROW_SIZE: self._row.size,
             at.RING_ROWS: self._ring.shape[0],
             at.WATCHED: self._watched.size,
-            at.MOST: MOST_SAMPLES,
+            at.MOST: self._most,
             at.AT_END: int(at_end),
             at.IS_BODY: int(plan.is_body),
             at.TOLD_OF_MOTION: int(not plan.needs_velocities),
@@ -387,6 +394,10 @@ class Step:
         place = self._storage.places[SAMPLE_COUNT]
         return float(self._storage.arrays[at.INTEGER][place])
 
+    def give(self, extra: Floats) -> None:
+        """Set the held values that only Python knows, where nothing is watched."""
+        self._extra[:] = extra
+
     def flush(self) -> None:
         """Hand the samples in the ring to the sink."""
         if self._sink is None:
@@ -414,7 +425,7 @@ class Step:
             )
         if sampling.NOT_FINITE <= code <= sampling.TOO_MANY:
             known_time = end if self._table[at.AT_END] else time
-            refuse_instant(code, self._clock, self._plan.rate, known_time, MOST_SAMPLES)
+            refuse_instant(code, self._clock, self._plan.rate, known_time, self._most)
         self._refuse_inputs(code)
         raise ParameterError(
             f"the reading {tuple(self._row[:-2].tolist())} is not finite: inputs or parameters are "

@@ -41,6 +41,7 @@ from sensor_models.kernels.inertial import signals as layout
 from sensor_models.kernels.inertial import steps
 from sensor_models.kernels.inertial import unit as kernel
 from sensor_models.kernels.inertial.triaxial import STAGE_ROWS
+from sensor_models.kernels.math.motion import BODY_SIZE, BODY_SIZE_WITH_ACCELERATIONS
 
 Vector = tuple[float, float, float]
 Floats = NDArray[np.float64]
@@ -267,12 +268,14 @@ class InertialUnit:
         )
         return readings
 
-    def plan(self, reading: type) -> Plan:
+    def plan_of(self, reading: type) -> Plan:
         """The compiled step of this unit; it has its state in common with ``measure``."""
+        if self._field.functions:
+            raise ValueError("a field of functions of place has no compiled step")
         oversampling = max(oversampling_of(part.parameters, self._rate) for part in self._parts)
         parameters = _pack(self._parts, self._rate, self._inputs, self._increments, oversampling)
         scratch = np.empty(steps.SCRATCH_SIZE)
-        delayed = [part.parameters.delay > 0.0 or part.parameters.jitter > 0.0 for part in self._parts]
+        delayed = any(part.parameters.delay or part.parameters.jitter for part in self._parts)
         moves = any(part.kind != layout.MAGNETOMETER for part in self._parts)
         return Plan(
             function=steps.unit_step,
@@ -301,9 +304,14 @@ class InertialUnit:
                 steps.READING: self._reading,
                 steps.OVERSAMPLING: oversampling,
                 steps.FROM_POSES: int(self._inputs.velocities == Velocities.from_poses),
-                steps.DELAYED: int(any(delayed)),
+                steps.DELAYED: int(delayed),
             },
         )
+
+    @property
+    def field(self) -> MagneticField:
+        """The magnetic field that the unit was made in."""
+        return self._own_field
 
     def use_field(self, field: MagneticField | None) -> None:
         """Put the unit into another magnetic field from now on; None is the one it was made in."""
@@ -347,8 +355,8 @@ class InertialUnit:
 
 #: Shapes that the state of a body may have, by whether its accelerations are used.
 _SHAPES = {
-    False: ((layout.BODY_SIZE,), (layout.BODY_SIZE_WITH_ACCELERATIONS,)),
-    True: ((layout.BODY_SIZE_WITH_ACCELERATIONS,),),
+    False: ((BODY_SIZE,), (BODY_SIZE_WITH_ACCELERATIONS,)),
+    True: ((BODY_SIZE_WITH_ACCELERATIONS,),),
 }
 
 
@@ -378,7 +386,7 @@ class SingleSensor(InertialUnit, Generic[Reading]):
     def __init__(
         self,
         part: Part,
-        reading: Callable[[Vector], Reading],
+        reading: type[Reading],
         *,
         seed: int,
         sensor: str,
@@ -387,7 +395,11 @@ class SingleSensor(InertialUnit, Generic[Reading]):
         field: MagneticField | None = None,
     ) -> None:
         super().__init__([part], seed=seed, sensor=sensor, rate=rate, inputs=inputs, field=field)
-        self._make = reading
+        self._reading_type = reading
+
+    def plan(self) -> Plan:
+        """The compiled step of this sensor."""
+        return self.plan_of(self._reading_type)
 
     def sample(
         self,
@@ -399,7 +411,8 @@ class SingleSensor(InertialUnit, Generic[Reading]):
     ) -> Reading:
         """Sample ``index`` at ``time``; three faults, by axis."""
         x, y, z = self.measure(index, time, body, temperature, faults)[0].tolist()
-        return self._make((x, y, z))
+        make: Callable[[Vector], Reading] = self._reading_type
+        return make((x, y, z))
 
     def sample_batch(
         self,

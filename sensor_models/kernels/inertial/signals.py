@@ -53,8 +53,6 @@ from sensor_models.kernels.math.motion import (
     ACCELERATION,
     ANGULAR_ACCELERATION,
     ANGULAR_VELOCITY,
-    BODY_SIZE,
-    BODY_SIZE_WITH_ACCELERATIONS,
     ORIENTATION,
     POSITION,
     VELOCITY,

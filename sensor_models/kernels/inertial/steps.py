@@ -23,7 +23,7 @@ from sensor_models.kernels.math.memory import (
     uint64_blocks_at,
 )
 from sensor_models.kernels.math.motion import follow_poses, interpolate_body_into
-from sensor_models.kernels.math.sampling import KNOWN_STATES, LATEST, STARTS_AGAIN, START, stamp_of
+from sensor_models.kernels.math.sampling import KNOWN_STATES, LATEST, START, STARTS_AGAIN, stamp_of
 from sensor_models.kernels.math.stepping import Due, Floats, Table
 
 #: In the table: number of sensors and of rows in a reading; size of the parameters; address and

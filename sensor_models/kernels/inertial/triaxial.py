@@ -100,6 +100,9 @@ CORRUPT_SIGNATURE = (
     "void(float64[::1], uint64[:,::1], float64[::1], float64[:,::1],"
     " int64, float64, float64, float64, float64[::1], float64[::1], float64[:,::1])"
 )
+FOLLOW_SIGNATURE = (
+    "void(float64[::1], uint64[:,::1], float64[::1], int64, int64, float64, float64[::1])"
+)
 SAMPLE_SIGNATURE = (
     "void(float64[::1], uint64[:,::1], float64[::1], float64[:,::1],"
     " int64, float64, float64, float64[::1], float64[::1], float64[:,::1])"
@@ -167,7 +170,7 @@ def corrupt(
     stage.report(parameters, state, faults, time, stages)
 
 
-@njit("void(float64[::1], uint64[:,::1], float64[::1], int64, int64, float64, float64[::1])", **PLAIN)
+@njit(FOLLOW_SIGNATURE, **PLAIN)
 def follow(
     parameters: Floats,
     keys: Keys,

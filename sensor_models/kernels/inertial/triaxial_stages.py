@@ -177,7 +177,8 @@ def sense(
     """Low-pass and delay."""
     flags = int(parameters[at.FLAGS])
     if flags & at.FILTERED:
-        signal = low_pass(parameters, keys, state, index, 0, dt / parameters[at.OVERSAMPLING], signal)
+        part = dt / parameters[at.OVERSAMPLING]
+        signal = low_pass(parameters, keys, state, index, 0, part, signal)
     if flags & at.DELAYED:
         draw, _, _, _ = normals(key_of(keys, at.JITTER_KEY), index, 0)
         instant = time - parameters[at.DELAY] - parameters[at.JITTER] * abs(draw)

@@ -30,8 +30,6 @@ from sensor_models.kernels.inertial import triaxial
 from sensor_models.kernels.inertial.signals import (
     ACCELERATIONS_GIVEN,
     BLOCK_SIZE,
-    BODY_SIZE,
-    BODY_SIZE_WITH_ACCELERATIONS,
     CHAIN,
     FORCE_MATTERS,
     GYROSCOPE,
@@ -46,6 +44,7 @@ from sensor_models.kernels.inertial.signals import (
     UNIT_SIZE,
 )
 from sensor_models.kernels.inertial.triaxial_layout import FILTERED, FINAL, FLAGS
+from sensor_models.kernels.math.motion import BODY_SIZE, BODY_SIZE_WITH_ACCELERATIONS
 from sensor_models.kernels.math.rotations import Triple, store, triple_at
 from sensor_models.kernels.options import INLINE, PLAIN
 

@@ -71,7 +71,6 @@ def claim_at(_context: Any, _address: Any) -> Any:
     return types.int64(types.intp), emit
 
 
-
 def _viewer(item: Any, dimensions: int) -> Callable[..., Any]:
     """A function of an address and as many lengths as the array has dimensions."""
     array_type = types.Array(item, dimensions, "C")
@@ -105,7 +104,7 @@ def _viewer(item: Any, dimensions: int) -> Callable[..., Any]:
     return viewer
 
 
-#: Arrays of some length, of rows, or of blocks of rows, over memory that nobody counts the users of.
+#: Arrays of some length, of rows, or of blocks of rows, over memory whose users nobody counts.
 float64s_at = _viewer(types.float64, 1)
 float64_rows_at = _viewer(types.float64, 2)
 float64_blocks_at = _viewer(types.float64, 3)

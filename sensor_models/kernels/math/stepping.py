@@ -194,7 +194,7 @@ def add_square(total: float, rest: float, value: float) -> tuple[float, float]:
 def length_of(w: float, x: float, y: float, z: float) -> float:
     """The length of a quaternion, rounded as if all was exact but for rare cases; or inf, NaN."""
     scale = 1.0
-    if max(max(abs(w), abs(x)), max(abs(y), abs(z))) > HUGE:
+    if max(abs(w), abs(x), abs(y), abs(z)) > HUGE:
         scale = 2.0**-600
         w, x, y, z = scale * w, scale * x, scale * y, scale * z
     total, rest = add_square(w * w * 0.0, 0.0, w)

@@ -112,9 +112,7 @@ def odometer_step(context: int, time: float, duration: float) -> int:
         rotation = _motion_at(table, stamp, due, is_known, False)[0]
         if index == 0:
             state[:] = 0.0
-        row[0] = odometer.sample(
-            parameters, key, state, _fault(held, 0), index, stamp, rotation
-        )
+        row[0] = odometer.sample(parameters, key, state, _fault(held, 0), index, stamp, rotation)
         if not at.report(table, index, stamp):
             at.put_back(table, ring_fill)
             return at.BAD_READING
