@@ -93,16 +93,16 @@ class Velocities(IntEnum):
 class AccelerationInputs:
     """What is known of the motion."""
 
+    use_acceleration_inputs: bool = boolean(
+        False,
+        "Whether the accelerations of the body are taken from its inputs instead of being formed "
+        "as differences of the velocities",
+    )
     velocities: Velocities = choice(
         Velocities.given,
         "Whether velocities are those of the inputs, or come from the poses, for masters that "
         "know nothing else: then velocities and accelerations are those of the parabola through "
         "the last three poses",
-    )
-    use_acceleration_inputs: bool = boolean(
-        False,
-        "Whether the accelerations of the body are taken from its inputs instead of being formed "
-        "as differences of the velocities",
     )
 
     def __post_init__(self) -> None:
