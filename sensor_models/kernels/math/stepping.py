@@ -460,7 +460,7 @@ def finish(table: Table, due: Due, time: float, duration: float) -> int:
         table[IS_NEW] = 0
         _publish(table)
     known = rows(table, KNOWN, KNOWN_ROWS, table[TRUTH_SIZE])
-    if found == sampling.GOES_ON:
+    if found == sampling.GOES_ON and clock[sampling.KNOWN_STATES] > 0.0:
         clock[OLDER_TIME] = clock[sampling.LATEST]
         for i in range(table[TRUTH_SIZE]):
             known[OLDER, i] = known[BEFORE, i]
