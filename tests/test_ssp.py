@@ -15,7 +15,7 @@ import build_fmus
 from fmus.systems import DescriptionError, System, read_system, system_files
 from sensor_models.presets import load_preset
 
-MODELS = {name: build_fmus.fmu_class(m) for name, m in build_fmus.fmu_modules().items()}
+MODELS = {name: source.model for name, source in build_fmus.fmu_sources().items()}
 
 SMALL = """
 [system]
@@ -54,7 +54,7 @@ def sets_of(ssp: Path, part: str) -> list[ParameterSet]:
 def drive(fmu_directory: Path, tmp_path: Path) -> Path:
     """The package of the system that the project brings."""
     (tmp_path / "fmus").symlink_to(fmu_directory)
-    system = build_fmus.read_ssp_source(build_fmus.SYSTEM, build_fmus.fmu_modules())
+    system = build_fmus.read_ssp_source(build_fmus.SYSTEM, build_fmus.fmu_sources())
     return build_fmus.write_ssp(system, tmp_path / "fmus")
 
 
@@ -94,7 +94,7 @@ def test_every_input_that_has_a_connector_is_connected_once(drive: Path) -> None
 
 def test_equal_fmus_give_equal_packages(drive: Path) -> None:
     before = hashlib.sha256(drive.read_bytes()).digest()
-    system = build_fmus.read_ssp_source(build_fmus.SYSTEM, build_fmus.fmu_modules())
+    system = build_fmus.read_ssp_source(build_fmus.SYSTEM, build_fmus.fmu_sources())
     build_fmus.write_ssp(system, drive.parent / "fmus")
     assert hashlib.sha256(drive.read_bytes()).digest() == before
 

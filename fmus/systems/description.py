@@ -33,9 +33,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fmus.base import PRESET, FmuBase
+from fmus.base import FmuBase
 from fmus.variables import Variable, VariableTable, convert_preset
 from sensor_models.core.quantities import ParameterError
+from sensor_models.core.spec import PRESET
 from sensor_models.presets import load_preset
 
 if sys.version_info >= (3, 11):

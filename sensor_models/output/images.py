@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.core.quantities import boolean, choice, string
+from sensor_models.core.quantities import choice, string
 from sensor_models.output.frame_files import FrameFiles as FrameFiles
 from sensor_models.output.frame_files import FrameWriter, write_npy
+from sensor_models.output.sinks import WriteFiles
 
 PNG_LARGEST = 65535
 #: Types of colour.
@@ -44,9 +45,12 @@ class ImageFormat(IntEnum):
 class ImageFileParameters:
     """Where images go."""
 
-    write_files: bool = boolean(True, "Write each frame to files")
+    write_files: WriteFiles = choice(
+        WriteFiles.auto,
+        "Write each frame to files: if output_directory is set (auto), never (off), always (on)",
+    )
     output_directory: str = string(
-        "", "Directory for files; empty for a fresh one under the system's temporary directory"
+        "", "Directory for files; if they are wanted and it is empty, a fresh temporary one"
     )
     output_format: ImageFormat = choice(ImageFormat.npy, "Kind of file of the images")
 
