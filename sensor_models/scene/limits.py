@@ -7,11 +7,14 @@ limits lie well above what a sensor can use: the ray engine needs about 130 byte
 
 from pathlib import Path
 
-from sensor_models.scene.errors import SceneError
+from sensor_models.scene.errors import MeshFileError, SceneError
 
 #: Triangles of all meshes together; instances of a mesh share them and count once.
 MAX_TRIANGLES = 2**25
 MAX_INSTANCES = 2**20
+
+#: Operations of a formula for heights, each on every corner of the cells: some ten seconds.
+MAX_OPERATIONS = 2**29
 
 MAX_MANIFEST_BYTES = 2**24
 #: Of a mesh or picture. A binary STL with ``MAX_TRIANGLES`` has 1.7e9 bytes.
@@ -24,6 +27,21 @@ def check_triangles(count: int, file: Path, key: str) -> None:
         raise SceneError(
             file, key, f"has {count} triangles, a scene may have {MAX_TRIANGLES} in all"
         )
+
+
+def check_formula(formula: str, cells: tuple[int, int], file: Path, key: str) -> None:
+    """Refuse a formula that would be worked out for longer than a scene may take."""
+    operations = max(1, sum(formula.count(sign) for sign in "+-*/("))
+    corners = (cells[0] + 1) * (cells[1] + 1)
+    if operations * corners > MAX_OPERATIONS:
+        reason = f"asks for {operations} operations at each of {corners} corners, which are"
+        raise SceneError(file, f"{key}.formula", f"{reason} more than {MAX_OPERATIONS} together")
+
+
+def refuse_above_limit(triangles: int) -> None:
+    """Refuse a mesh file with more triangles than a scene may have."""
+    if triangles > MAX_TRIANGLES:
+        raise MeshFileError(f"has {triangles} triangles, a scene may have {MAX_TRIANGLES} in all")
 
 
 def read_limited(file: Path, key: str, manifest: Path, limit: int = MAX_FILE_BYTES) -> bytes:

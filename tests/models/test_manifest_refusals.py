@@ -226,7 +226,7 @@ def test_a_medium_that_contradicts_itself_is_refused(
         (
             "a.obj",
             obj(VERTICES, {("g", "wood"): [[0, 1, 9]]}),
-            "a.obj cannot be read as obj: index",
+            "a.obj cannot be read as obj, line 8: vertex 10 of 4 so far",
         ),
         ("a.obj", b"v 0 0 0\n", "has no triangles"),
         ("a.obj", b"", "has no triangles"),
