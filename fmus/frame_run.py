@@ -125,9 +125,11 @@ class FrameRun(ABC):
     def _name_file(self, frames: int | None, file: str) -> None:
         """Wait for the files of the first so many frames, or of all, and name the newest."""
         if self.writer is not None:
-            self.writer.flush(frames)
-            if not self.writer.failed:
-                self.fmu.put("frame.file", file)
+            try:
+                self.writer.flush(frames)
+            finally:
+                if file not in self.writer.missing:
+                    self.fmu.put("frame.file", file)
 
     def close(self) -> None:
         """Finish the files and leave the scene."""
