@@ -608,4 +608,4 @@ def test_the_page_has_all_units_and_no_others():
 def test_the_preset_of_the_page_passes_the_check(tmp_path, capsys):
     (text,) = re.findall("```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert command(["check", str(written(tmp_path, text))]) == 0
-    assert capsys.readouterr().out.endswith("Gyro 7 for Gyroscope, 18 parameters\n")
+    assert capsys.readouterr().out.endswith("Gyro 7 for Gyroscope, 17 parameters\n")
