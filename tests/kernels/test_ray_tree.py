@@ -85,7 +85,19 @@ def test_a_branch_takes_over_all_that_its_ray_knows():
     flight.numbers[3] = [1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.5, 8.0, 7.0, 4.0, 0.6]
     place = push(flight, 3, branches, (0.0, 1.0, 0.0), (0.1, 0.2, 0.3), 0.25)
     step_down(branches, place, 2)
-    assert branches.numbers[place].tolist() == [1.1, 2.2, 3.3, 0.0, 1.0, 0.0, 0.125, 8.0, 7.0, 4.0, 0.6]
+    assert branches.numbers[place].tolist() == [
+        1.1,
+        2.2,
+        3.3,
+        0.0,
+        1.0,
+        0.0,
+        0.125,
+        8.0,
+        7.0,
+        4.0,
+        0.6,
+    ]
     ids = branches.ids[place]
     assert (ids[LANE], ids[BEAM_RAY], ids[PLACE], ids[DEPTH], ids[EVENTS]) == (3, 7, 12, 3, 9)
     assert ids[AROUND] == 2
