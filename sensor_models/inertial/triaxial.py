@@ -205,7 +205,7 @@ def _flags(parameters: TriaxialParameters, packed: NDArray[np.float64]) -> int:
         or tuple(parameters.range_upper) != HIGHEST,
         at.OFFSET: any_at(at.BIAS, at.BIAS_TEMPERATURE),
         at.CROSSED: tuple(parameters.cross_axis) != IDENTITY,
-        at.ACCELERATED: bool(packed[at.LINEAR_ACCELERATION_EFFECT :].any()),
+        at.ACCELERATED: bool(packed[at.LINEAR_ACCELERATION_EFFECT : at.OVERSAMPLING].any()),
         at.NOISY: any_at(at.NOISE_RMS),
         at.DENSE: any_at(at.NOISE_DENSITY),
         at.DRIFTING: packed[at.DRIFT_KIND] != at.NO_DRIFT and any_at(at.DRIFT_SIZE),
