@@ -33,6 +33,7 @@ from sensor_models.lidar.parameters import (
 from sensor_models.lidar.patterns import PatternParameters, ScanPattern
 from sensor_models.lidar.sweep import InstantScan, LidarFrame, RollingScan, Scan
 from sensor_models.light.beam import BeamParameters
+from sensor_models.light.surfaces import sent_back
 from sensor_models.output.clouds import (
     CloudFile,
     CloudFileParameters,
@@ -41,21 +42,12 @@ from sensor_models.output.clouds import (
     Viewpoint,
 )
 from sensor_models.output.sinks import FrameTableParameters
-from sensor_models.scene.model import (
-    Body,
-    Instance,
-    Material,
-    Medium,
-    MediumVolume,
-    Mesh,
-    Scene,
-    SurfaceKind,
-    SurfaceParameters,
-)
-from sensor_models.scene.pose_memory import POSE_SIZE, PoseMemory, new_content, read_description
+from sensor_models.scene.model import SurfaceKind, SurfaceParameters
+from sensor_models.scene.pose_memory import POSE_SIZE
 from sensor_models.scene.tracing import RayScene
 from sensor_models.sight.nearest import NearestOutputs
 from sensor_models.sight.scene import SceneName, SceneNumber
+from sensor_models.sight.smallest import moved_bodies, smallest_scene
 
 #: Frames that may be in memory at once.
 BUFFERS = 3
@@ -169,11 +161,9 @@ def _nearest(cloud: CloudBuffer) -> NearestOutputs:
 @cache
 def _load_kernels() -> None:
     """Compile or load what a step may need, once, and not in a step."""
-    scene, body = _smallest_scene(), np.array((0.0, 0.0, 0.0, *IDENTITY, *[0.0] * 6))
+    scene, body = smallest_scene(), np.array((0.0, 0.0, 0.0, *IDENTITY, *[0.0] * 6))
     lidar = Lidar(LidarParameters(), ScanPattern.from_arrays([0.0], [0.0]))
-    memory = bytearray(new_content(scene))
-    bodies = PoseMemory(memory, read_description(memory).place, 1).read().bodies[:, :POSE_SIZE]
-    bodies[0, 0] += 1.0
+    bodies = moved_bodies(scene)
     cloud, poses = lidar.new_cloud(), lidar.sensor_poses(body.reshape(1, -1))
     with RayScene(scene, threads=1) as rays:
         lidar.scan(rays, poses, 0, (0.0, 0.0), (0, 1), cloud, bodies)
@@ -183,24 +173,9 @@ def _load_kernels() -> None:
         scan = kind(lidar, 0.0, 3.0)
         scan.know(0.0, body)
         scan.know(0.5, body)
-    matrix_from_quaternion(body[3:POSE_SIZE])  # of scenes that are read when they are needed
-
-
-def _smallest_scene() -> Scene:
-    """A triangle that stands and bounds a volume, and one that moves."""
-    corners = np.eye(3, dtype=np.float32)
-    mesh = Mesh(corners, np.arange(3, dtype=np.uint32).reshape(1, 3), np.zeros(1, np.int32))
-    still, moving = Instance(0, np.eye(4), 1), Instance(0, np.eye(4), 2, body=0)
-    material = Material("none", SurfaceKind.lambert, {905e-9: SurfaceParameters()})
-    return Scene(
-        "smallest",
-        (mesh,),
-        (still, moving),
-        (material,),
-        media=(Medium(),),
-        volumes=(MediumVolume(0, Instance(0, np.eye(4), -1)),),
-        bodies=(Body("body"),),
-    )
+    # Of scenes and their materials, which are read when they are needed.
+    matrix_from_quaternion(body[3:POSE_SIZE])
+    sent_back(SurfaceKind.two_layer, SurfaceParameters())
 
 
 LIDAR = SensorSpec(

@@ -68,7 +68,9 @@ PARAMETERS: dict[str, Typed] = {
     "sample_rate": ("Real", "Hz"),
     "inputs_at_step_end": BOOLEAN,
     "seed": INTEGER,
-    "write_files": BOOLEAN,
+    "write_files": CHOICE,
+    "record": BOOLEAN,
+    "record_format": CHOICE,
     "output_directory": STRING,
     "output_format": CHOICE,
 }
@@ -148,5 +150,6 @@ ITEMS = {
         "intensity.kind": ["raw", "reflectivity"],
         "output_frame": ["sensor", "world"],
         "output_format": ["pcd", "ply", "las", "laz", "npy"],
+        "write_files": ["auto", "off", "on"],
     }
 }

@@ -205,7 +205,7 @@ def test_files_go_to_a_fresh_directory_where_none_is_named(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with open_fmu(lidar_fmu, "on the roof") as lidar:
-        begin(lidar, street, Path(), **{"output_directory": ""})
+        begin(lidar, street, Path(), **{"output_directory": "", "write_files": WriteFiles.on})
         sweep(lidar, 1)
         lidar.terminate()
         file = Path(lidar.get("frame.file"))

@@ -279,6 +279,7 @@ def test_the_index_tells_parameters_first_and_then_the_file(
         "accumulate": "signed",
         "unwrap": False,
         "preset": "",
+        "preset_except": "",
         "sample_rate": 0.0,
         "inputs_at_step_end": False,
         "seed": 5,
