@@ -204,6 +204,12 @@ def use_recorded_packages(resources: str) -> bool:
     return True
 
 
+def refuse_bytes(slave: Any, reference: int, value: bytes) -> None:
+    """Refuse a String that is no text, by its variable's name."""
+    name = slave.table().by_reference[reference].name
+    raise ValueError(f"{name} = {value[:200]!r} is not allowed: Strings are text in UTF-8")
+
+
 def describe_exception(error: BaseException) -> tuple[str, str]:
     """What a user needs to know of an exception, and what a developer does."""
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
