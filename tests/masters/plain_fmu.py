@@ -5,7 +5,6 @@ It has the variables of the reference FMU: 13 Real inputs, 20 Real outputs, a pa
 other type. It lives in the resources of an FMU (``build_plain_fmu`` in ``plain_files``).
 """
 
-import ctypes
 import sys
 import time as clock
 from typing import Any
@@ -19,7 +18,8 @@ REALS = INPUTS + OUTPUTS
 #: What the outputs after the copies of the inputs hold.
 COMPILED, INTERPRETED, COMPUTED, END, WHILE_LOCKED = range(2 * INPUTS, 2 * INPUTS + 5)
 #: Inputs that ask for something: the compiled step hands over, Python's step keeps the lock, once,
-#: until another instance has stepped or so many seconds have passed, outputs cannot be computed, there is no compiled step, asking for one fails.
+#: until another instance has stepped or so many seconds have passed, outputs cannot be computed,
+#: there is no compiled step, asking for one fails.
 HAND_OVER, KEEP_LOCK, FAIL, NO_STEP, NO_ANSWER = range(1, 6)
 #: Behind the values: whether another instance keeps Python's lock just now.
 LOCKED = REALS
@@ -74,7 +74,7 @@ class PlainFmu:
             raise RuntimeError("no answer")
         if self.memory[NO_STEP] > 0.0:
             return 0, 0
-        return ctypes.cast(compiled_step.ctypes, ctypes.c_void_p).value or 0, self.memory.ctypes.data
+        return compiled_step.address, self.memory.ctypes.data
 
     def compute_initial(self) -> None:
         if self.memory[FAIL] > 0.0:

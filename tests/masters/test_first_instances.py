@@ -66,11 +66,9 @@ def test_a_thread_with_a_small_stack_is_refused_and_not_killed(
     library = master.load(sensor_files["Odometer"])
     instances, reply = master.create_in_threads([library], size * 1024)
     if reply.integers() == [0]:
-        assert size <= 384
+        assert size <= 256
         assert "kB of stack left" in reply.texts()[0]
     else:
-        assert size >= 256
+        assert size >= 384
         instances[0].initialize()
     library.instantiate().initialize()
-
-
