@@ -163,6 +163,8 @@ class SensorSpec:
     frames: Callable[..., Any] | None = None
     #: Whether an output depends on an input.
     depends: Callable[[str, str], bool] = all_depend
+    #: Whether its step is compiled: ``create`` makes a ``stepped.SteppedSensor``.
+    compiled: bool = False
     #: A communication step that suits it, s.
     step: float = 0.01
     #: Packages that it imports when it is loaded.

@@ -5,6 +5,7 @@ of a kind derive their parameters from ``TriaxialParameters`` and hand ``pack`` 
 to the kernel; ``Triaxial`` is the bare chain, for a signal that the caller knows.
 """
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -53,6 +54,13 @@ TERMS = ("noise", "density", "drift", "instability", "jitter")
 
 NO_FAULTS = (NO_FAULT, NO_FAULT, NO_FAULT)
 
+#: Inputs of a low-pass in a period of its cutoff. Between them the input is linear, which takes
+#: sinc(1/12)^2 of a signal there: 0.2 dB.
+INPUTS_PER_CUTOFF = 12.0
+#: Logarithm to base 2 of the most inputs in a sampling period; a low-pass that is wider than some
+#: five times the sampling rate hardly acts on what is sampled.
+MOST_INPUTS = 6
+
 
 def stream_keys(seed: int, sensor: str, prefix: str = "") -> NDArray[np.uint64]:
     """The keys of all random terms of one triaxial sensor, as the kernel takes them."""
@@ -63,6 +71,7 @@ def pack(
     parameters: TriaxialParameters,
     rate: float,
     linear_acceleration_effect: ArrayLike | None = None,
+    oversampling: int = 1,
 ) -> NDArray[np.float64]:
     """The parameters as the kernel takes them, with what can be computed once.
 
@@ -70,6 +79,7 @@ def pack(
         parameters: of the sensor.
         rate: declared sampling rate in Hz, 0 if samples come at any instants.
         linear_acceleration_effect: matrix of a gyroscope, by rows, in rad.s/m.
+        oversampling: how many inputs the low-pass gets in a sampling period.
 
     Raises:
         ParameterError: if the parameters do not go together with the sampling rate.
@@ -83,8 +93,17 @@ def pack(
     _put(packed, at.CROSS_AXIS, parameters.cross_axis)
     if linear_acceleration_effect is not None:
         _put(packed, at.LINEAR_ACCELERATION_EFFECT, linear_acceleration_effect)
+    packed[at.OVERSAMPLING] = oversampling
     packed[at.FLAGS] = _flags(parameters, packed)
     return packed
+
+
+def oversampling_of(parameters: TriaxialParameters, rate: float) -> int:
+    """How many inputs the low-pass needs in a sampling period: a power of two."""
+    if parameters.filter_cutoff == 0.0 or rate == 0.0:
+        return 1
+    needed = INPUTS_PER_CUTOFF * parameters.filter_cutoff / rate
+    return 1 << min(MOST_INPUTS, max(0, math.ceil(math.log2(needed))))
 
 
 def _check_memory(parameters: TriaxialParameters, rate: float) -> None:
@@ -148,7 +167,7 @@ def _pack_vectors(packed: NDArray[np.float64], parameters: TriaxialParameters) -
         (at.BIAS, parameters.bias),
         (at.BIAS_TEMPERATURE, parameters.bias_temperature),
         (at.NOISE_RMS, parameters.noise_rms),
-        (at.NOISE_DENSITY, parameters.noise_density),
+        (at.NOISE_DENSITY, _two_sided(parameters)),
         (at.DRIFT_SIZE, parameters.drift_walk if walking else parameters.drift_std),
         (at.BOUND_LOWER, -bound),
         (at.BOUND_UPPER, bound),
@@ -158,6 +177,12 @@ def _pack_vectors(packed: NDArray[np.float64], parameters: TriaxialParameters) -
         (at.SELECTED, [axis in parameters.axes for axis in XYZ]),
     ):
         _put(packed, place, values)
+
+
+def _two_sided(parameters: TriaxialParameters) -> NDArray[np.float64]:
+    """The density of which the square root of a bandwidth makes a standard deviation."""
+    density = np.array(parameters.noise_density)
+    return density / math.sqrt(2.0) if parameters.noise_one_sided else density
 
 
 def _pack_converter(packed: NDArray[np.float64], parameters: TriaxialParameters) -> None:
@@ -194,6 +219,7 @@ def _flags(parameters: TriaxialParameters, packed: NDArray[np.float64]) -> int:
         at.SCALED: any_at(at.SCALE_TEMPERATURE)
         or bool((packed[at.SCALE : at.SCALE + 3] != 1.0).any()),
         at.ROUNDED: any_at(at.CODE_STEP),
+        at.NOISE_FILTERED: parameters.filter_noise and parameters.filter_cutoff > 0.0,
         at.LIMITED: limited,
         at.LIMITED_MEAN: limited and parameters.saturation_average,
     }

@@ -10,7 +10,7 @@ eq. 22-25, and GYM; 10 and 11: CORR; stages without a number are extensions of t
     4   cross-axis      A u
     5   acceleration    + A_LAE f, f the specific force (gyroscopes)
     6   total noise     + N(0, σ²)
-    7   spectral noise  + N(0, N² ν), ν the sampling rate, or N(0, N² B) for a bandwidth B
+    7   spectral noise  + N(0, N² ν), ν the sampling rate, or N(0, D² B) for a bandwidth B
     8   drift           + x + flicker noise (``kernels.inertial.corruption``)
     9   scale           k (1 + e + (T - T_ref) e')
     10  codes, limits   ``kernels.inertial.corruption``
@@ -19,10 +19,12 @@ eq. 22-25, and GYM; 10 and 11: CORR; stages without a number are extensions of t
 A stage that is off leaves the bits of the signal as they are.
 
 Spectral noise: N is the two-sided density, the random walk coefficient of the integrated signal;
-its Allan deviation is N/√τ, and its one-sided density √2 N. Data sheets that give a one-sided
-density over a bandwidth B have ``noise_bandwidth`` = B, and σ = N √B at any rate, white: that is
-the density they state if ν = 2 B, and more or less if the sensor is sampled slower or faster. With
-no rate declared σ is N/√dt, and 0 for the first sample, which has no dt.
+its Allan deviation is N/√τ at any rate, and its one-sided density √2 N. Data sheets that measure
+spectra give a one-sided density D (``noise_one_sided``): N = D/√2, and σ = D √(ν/2). With a fixed
+bandwidth B (``noise_bandwidth``) σ = D √B at any rate, white: that is the density D if ν = 2 B, and
+more or less if the sensor is sampled slower or faster. With no rate declared σ is N/√dt, and 0
+for the first sample, which has no dt. With ``filter_noise`` the noise is added in front of the
+low-pass (``kernels.inertial.sensing_element``).
 
 Random numbers: the terms (noise, density, drift, instability, jitter) are streams, samples their
 counters. The four words of a block are the draws of the axes x y z (one is left over), so a term
@@ -100,6 +102,9 @@ CORRUPT_SIGNATURE = (
     "void(float64[::1], uint64[:,::1], float64[::1], float64[:,::1],"
     " int64, float64, float64, float64, float64[::1], float64[::1], float64[:,::1])"
 )
+FOLLOW_SIGNATURE = (
+    "void(float64[::1], uint64[:,::1], float64[::1], int64, int64, float64, float64[::1])"
+)
 SAMPLE_SIGNATURE = (
     "void(float64[::1], uint64[:,::1], float64[::1], float64[:,::1],"
     " int64, float64, float64, float64[::1], float64[::1], float64[:,::1])"
@@ -165,6 +170,35 @@ def corrupt(
     stages[WITH_ERRORS, 0], stages[WITH_ERRORS, 1], stages[WITH_ERRORS, 2] = signal
     stage.convert(parameters, flags, state, stages)
     stage.report(parameters, state, faults, time, stages)
+
+
+@njit(FOLLOW_SIGNATURE, **PLAIN)
+def follow(
+    parameters: Floats,
+    keys: Keys,
+    state: Floats,
+    index: int,
+    lane: int,
+    dt: float,
+    ideal: Floats,
+) -> None:
+    """Move the low-pass on to an instant between two samples.
+
+    Args:
+        parameters: as for ``corrupt``.
+        keys: as for ``corrupt``.
+        state: after a sample.
+        index: number of that sample.
+        lane: number of the instant since then, from 1 on.
+        dt: time since the last instant.
+        ideal: ideal signal in the sensor's frame.
+    """
+    signal = stage.vector_at(ideal, 0)
+    if not stage.is_finite(signal, signal, 0.0):
+        return
+    if int(parameters[at.FLAGS]) & at.MISALIGNED:
+        signal = stage.multiply(parameters, at.MISALIGNMENT, signal)
+    stage.low_pass(parameters, keys, state, index, lane, dt, signal)
 
 
 @njit(SAMPLE_SIGNATURE, **PLAIN)
