@@ -82,6 +82,7 @@ class LidarRun(FrameRun):
         kind = RollingScan if self._lidar.rolls else InstantScan
         self._scan: Scan = kind(self._lidar, start, sampling.sample_rate, self._take_buffer)
         self._files = parameters.of(CloudFileParameters)
+        self._has_warned = False
         writer = None
         if self._files.write_files:
             writer = CloudWriter(fmu.instance_name, self._files, parameters.by_name())
@@ -91,10 +92,15 @@ class LidarRun(FrameRun):
         """A buffer that nobody uses; waits until there is one."""
         cloud = self._buffers.get()
         try:
-            return cloud or self._lidar.new_cloud()
+            return cloud or self._new_cloud()
         except MemoryError:
             self._buffers.put(cloud)
             raise
+
+    def _new_cloud(self) -> CloudBuffer:
+        """A buffer whose records are those of the files."""
+        normals = self._lidar.parameters.output_normals
+        return self._lidar.new_cloud(normals=normals, wide=self._files.wide)
 
     # ---- frames ------------------------------------------------------------------------------
 
@@ -106,6 +112,7 @@ class LidarRun(FrameRun):
         """Send the rays that are due, and hand on the frames that are complete."""
         for frame in self._scan.frames(self.scene):
             self.show(frame.number, frame.time, self._nearest(frame.cloud), self._size(frame))
+            self._warn_of_lost(frame)
             if self.writer is None:
                 self._buffers.put(frame.cloud)
             else:
@@ -114,12 +121,12 @@ class LidarRun(FrameRun):
     def _write(self, writer: CloudWriter, frame: LidarFrame) -> None:
         own, cloud = self._lidar.parameters, frame.cloud
         in_world = own.output_frame == OutputFrame.world
+        shift = tuple(cloud.shift.tolist())
         file = CloudFile(
-            cloud.returns,
+            cloud,
             CloudFormat(self._files.output_format),
-            Viewpoint(in_world, frame.position, frame.orientation),
-            cloud.counts,
-            own.output_normals,
+            Viewpoint(in_world, frame.position, frame.orientation, shift),
+            own.normalised_full_scale,
         )
         known = {
             "frame": frame.number,
@@ -127,10 +134,21 @@ class LidarRun(FrameRun):
             "duration": frame.duration,
             "position": frame.position,
             "orientation": frame.orientation,
+            "cut_off": cloud.cut_off,
         }
         done = partial(self._buffers.put, cloud)
         writer.put(FrameFiles(frame.number, (file,), known, done))
         self.newest_file = str(writer.path_of(frame.number, file))
+
+    def _warn_of_lost(self, frame: LidarFrame) -> None:
+        """Say once in a run that limits cut off light."""
+        cut_off = {name: count for name, count in frame.cloud.cut_off.items() if count}
+        if cut_off and not self._has_warned:
+            self._has_warned = True
+            self.fmu.warn(
+                f"Limits cut off light in frame {frame.number}, how often each: {cut_off}. Frames "
+                "to come may lack light as well; index.jsonl counts it for each file."
+            )
 
     # ---- outputs -----------------------------------------------------------------------------
 
@@ -192,6 +210,7 @@ def _load_kernels() -> None:
     with RayScene(scene, threads=1) as rays:
         lidar.scan(rays, poses, 0, (0.0, 0.0), (0, 1), cloud, bodies)
     cloud.points()
+    cloud.pack()
     lidar.sensor_pose(body)
     for kind in (InstantScan, RollingScan):
         scan = kind(lidar, 0.0, 3.0)
