@@ -71,6 +71,7 @@ PARAMETERS: dict[str, Typed] = {
     "write_files": BOOLEAN,
     "output_directory": STRING,
     "output_format": CHOICE,
+    "output_double": BOOLEAN,
 }
 
 FIXED: dict[str, dict[str, dict[str, Typed]]] = {
