@@ -9,7 +9,7 @@ as far as the lidar's own: else it sees them up to a step late.
 """
 
 import queue
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -23,7 +23,7 @@ from sensor_models.core.quantities import integer
 from sensor_models.core.sensor import Arrays, Inputs, Result, Setup
 from sensor_models.core.spec import PACKAGES, SCENE_PACKAGES, Group, Groups, SensorSpec
 from sensor_models.kernels.math.motion import matrix_from_quaternion
-from sensor_models.lidar.lidar import CloudBuffer, Lidar
+from sensor_models.lidar.lidar import Lidar
 from sensor_models.lidar.parameters import (
     AmbientParameters,
     LidarNoiseParameters,
@@ -41,6 +41,7 @@ from sensor_models.output.clouds import (
     CloudWriter,
     Viewpoint,
 )
+from sensor_models.output.points import CloudBuffer
 from sensor_models.output.sinks import FrameTableParameters
 from sensor_models.scene.model import SurfaceKind, SurfaceParameters
 from sensor_models.scene.pose_memory import POSE_SIZE
@@ -85,7 +86,8 @@ class LidarSensor:
         _load_kernels()
         rate, self._start = setup.sampling.sample_rate, setup.start
         self._lidar = lidar_of(setup.parameters, setup.sampling.seed, setup.identity, rate)
-        self._format = CloudFormat(setup.parameters.of(CloudFileParameters).output_format)
+        self._file_parameters = setup.parameters.of(CloudFileParameters)
+        self._warn: Callable[[str], None] | None = setup.warn  # until light was cut off once
         self._files = setup.files
         self._buffers: queue.SimpleQueue[CloudBuffer | None] = queue.SimpleQueue()
         for _ in range(BUFFERS):
@@ -97,10 +99,15 @@ class LidarSensor:
         """A buffer that nobody uses; waits until there is one."""
         cloud = self._buffers.get()
         try:
-            return cloud or self._lidar.new_cloud()
+            return cloud or self._new_cloud()
         except MemoryError:
             self._buffers.put(cloud)
             raise
+
+    def _new_cloud(self) -> CloudBuffer:
+        """A buffer whose records are those of the files."""
+        normals = self._lidar.parameters.output_normals
+        return self._lidar.new_cloud(normals=normals, wide=self._file_parameters.wide)
 
     def begin(self, inputs: Inputs) -> tuple[()]:
         """Frame 0 is taken with the first step, as many masters connect inputs only then."""
@@ -112,6 +119,7 @@ class LidarSensor:
         self._scan.know(t1, inputs.state)
         for frame in self._scan.frames(inputs.held.scene):
             cloud = frame.cloud
+            self._warn_of_lost(frame)
             values = (cloud.number, *_nearest(cloud).values)
             done = partial(self._buffers.put, cloud)
             files = (self._file(frame),) if self._files else ()
@@ -121,14 +129,27 @@ class LidarSensor:
                 "duration": frame.duration,
                 "position": frame.position,
                 "orientation": frame.orientation,
+                "cut_off": cloud.cut_off,
             }
             yield Result(frame.number, frame.time, values, files, known, done)
 
     def _file(self, frame: LidarFrame) -> CloudFile:
         own, cloud = self._lidar.parameters, frame.cloud
         in_world = own.output_frame == OutputFrame.world
-        viewpoint = Viewpoint(in_world, frame.position, frame.orientation)
-        return CloudFile(cloud.returns, self._format, viewpoint, cloud.counts, own.output_normals)
+        shift = tuple(cloud.shift.tolist())
+        viewpoint = Viewpoint(in_world, frame.position, frame.orientation, shift)
+        kind = CloudFormat(self._file_parameters.output_format)
+        return CloudFile(cloud, kind, viewpoint, own.normalised_full_scale)
+
+    def _warn_of_lost(self, frame: LidarFrame) -> None:
+        """Say once in a run that limits cut off light."""
+        cut_off = {name: count for name, count in frame.cloud.cut_off.items() if count}
+        if cut_off and self._warn is not None:
+            self._warn(
+                f"limits cut off light in frame {frame.number}, how often each: {cut_off}; frames "
+                "to come may lack light as well, index.jsonl counts it for each file"
+            )
+            self._warn = None
 
     def state(self) -> Arrays:
         """What is known of the motion, and the frame that was begun."""
@@ -168,6 +189,7 @@ def _load_kernels() -> None:
     with RayScene(scene, threads=1) as rays:
         lidar.scan(rays, poses, 0, (0.0, 0.0), (0, 1), cloud, bodies)
     cloud.points()
+    cloud.pack()
     lidar.sensor_pose(body)
     for kind in (InstantScan, RollingScan):
         scan = kind(lidar, 0.0, 3.0)

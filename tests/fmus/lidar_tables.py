@@ -73,6 +73,7 @@ PARAMETERS: dict[str, Typed] = {
     "record_format": CHOICE,
     "output_directory": STRING,
     "output_format": CHOICE,
+    "output_double": BOOLEAN,
 }
 
 FIXED: dict[str, dict[str, dict[str, Typed]]] = {

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sensor_models.output.clouds import POINT, CloudFormat
+from sensor_models.output.clouds import CloudFormat
+from sensor_models.output.points import POINT
 from sensor_models.pictures.clouds import (
     BAR_ONLY,
     BOTTOM,
