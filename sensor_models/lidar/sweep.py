@@ -40,6 +40,7 @@ NO_CLOUD: Arrays = {
     "counts": np.zeros(0, np.uint8),
     "points": np.zeros(0, np.uint8),
     "nearest": np.zeros(2),
+    "shift": np.zeros(3),
     "lost": np.zeros(LIMITS, np.int64),
 }
 

@@ -155,14 +155,17 @@ class CloudBuffer:
             "counts": self.counts[:rays].copy(),
             "points": self.points(normals=self.has_normals).view(np.uint8).copy(),
             "nearest": np.array(self.nearest, float),
+            "shift": self.shift.copy(),
             "lost": self.lost.copy(),
         }
 
     def load(self, saved: Mapping[str, NDArray[Any]], rays: int) -> None:
         """Take over ``saved`` points; ValueError if they are not of so many rays."""
-        counts, data, lost = saved["counts"], saved["points"], saved["lost"]
+        counts, data = saved["counts"], saved["points"]
+        shift, lost = saved["shift"].astype(float), saved["lost"].astype(np.int64)
         fits = counts.shape == (rays,) and counts.dtype == np.uint8
-        fits = fits and counts.max(initial=0) <= self.room and lost.shape == (LIMITS,)
+        fits = fits and counts.max(initial=0) <= self.room
+        fits = fits and shift.shape == (3,) and lost.shape == (LIMITS,)
         number = int(counts.sum(dtype=np.int64)) if fits else 0
         if not fits or len(data) != number * self.record.itemsize:
             raise ValueError("the saved points of the lidar are damaged")
@@ -172,4 +175,5 @@ class CloudBuffer:
         first = np.repeat(np.cumsum(counts, dtype=np.int64) - counts, counts)
         self.returns[ray, np.arange(number) - first] = data.view(self.record)
         least, place = saved["nearest"].tolist()
-        self.nearest, self.number, self.lost = (least, int(place)), number, lost.astype(np.int64)
+        self.nearest, self.number = (least, int(place)), number
+        self.shift, self.lost = shift, lost

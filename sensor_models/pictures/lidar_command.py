@@ -180,7 +180,7 @@ def _take(
             places = (number * duration + times)[:, None] * forward
             bodies[:, :3] = np.array(given.position) + places
             bodies[:, 3:] = quaternion_of(0.0, 0.0, yaw)
-            cloud, columns = lidar.new_cloud(), (0, lidar.pattern.columns)
+            cloud, columns = lidar.new_cloud(wide=True), (0, lidar.pattern.columns)
             poses = lidar.sensor_poses(bodies)
             lidar.scan(rays, poses, number, (number * duration, duration), columns, cloud)
             clouds.append(cloud.points())

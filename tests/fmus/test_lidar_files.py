@@ -215,7 +215,7 @@ position = [{east + 7.5}, {north}, 0]
     if output_format == CloudFormat.pcd:
         assert PointCloud.from_path(file).metadata.viewpoint[:3] == tuple(shift)
     x, y, z = (np.asarray(points[k], float) + m for k, m in zip("xyz", shift, strict=True))
-    azimuth, elevation = np.asarray(points["azimuth"]), np.asarray(points["elevation"])
+    azimuth, elevation = (np.asarray(points[name], float) for name in ("azimuth", "elevation"))
     assert len(x) > 100
     np.testing.assert_allclose(x, east + 7.0, rtol=0.0, atol=1e-3)
     np.testing.assert_allclose(y, north + 7.0 * np.tan(azimuth), rtol=0.0, atol=1e-3)

@@ -156,7 +156,8 @@ def test_arrivals_of_a_ray_are_a_chain_through_eight_bounces():
     assert ids[:, told.NODE].tolist() == [2**k - 1 for k in range(8)]
     assert ids[:, told.DEPTH].tolist() == list(range(8))
     lengths = math.sqrt(2.0) * (2.0 + 4.0 * np.arange(8))
-    np.testing.assert_allclose(numbers[:, told.OPTICAL], lengths, rtol=1e-6)
+    # Rays are float32, and a branch starts 1e-6 of its ray's length off the surface.
+    np.testing.assert_allclose(numbers[:, told.OPTICAL], lengths, rtol=2e-6)
     signs = np.where(np.arange(8) % 2, -1.0, 1.0)
     np.testing.assert_allclose(numbers[:, told.ALONG_Y], signs * math.sqrt(0.5), rtol=1e-6)
     np.testing.assert_allclose(numbers[:, told.NORMAL_Y], -signs, atol=1e-6)

@@ -150,11 +150,13 @@ def test_a_saved_buffer_is_loaded_as_it_was(normals, wide):
     points = random_points((4, 2), record_of(normals=normals, wide=wide))
     one = buffer_of(points, [0, 2, 1, 2])
     one.nearest, one.number, one.lost[:] = (2.5, 3), 5, range(1, 6)
+    one.shift[:] = FAR
     other = CloudBuffer(4, 2, normals=normals, wide=wide)
     other.load(one.saved(4), 4)
     assert other.points(normals=normals).tobytes() == one.points(normals=normals).tobytes()
     assert (other.nearest, other.number) == (one.nearest, one.number)
     assert other.cut_off == one.cut_off
+    assert tuple(other.shift) == FAR
 
 
 @pytest.mark.parametrize(
@@ -165,6 +167,7 @@ def test_a_saved_buffer_is_loaded_as_it_was(normals, wide):
         ("counts", np.array([1, 2])),
         ("points", np.zeros(1, np.uint8)),
         ("lost", np.zeros(3, np.int64)),
+        ("shift", np.zeros(2)),
     ],
 )
 def test_saved_points_that_do_not_fit_the_rays_are_refused(name, value):
