@@ -36,7 +36,7 @@ from sensor_models.core.quantities import check, choice, string
 from sensor_models.kernels.output.compact import compact_words
 from sensor_models.output.frame_files import FrameWriter, write_npy, write_parts
 from sensor_models.output.las import check_las, write_las
-from sensor_models.output.sinks import WriteFiles
+from sensor_models.output.sinks import WriteFiles, write_files
 
 Points = NDArray[np.void]
 
@@ -111,10 +111,7 @@ class CloudFormat(IntEnum):
 class CloudFileParameters:
     """Where point clouds go."""
 
-    write_files: WriteFiles = choice(
-        WriteFiles.auto,
-        "Write each frame to a file: if output_directory is set (auto), never (off), always (on)",
-    )
+    write_files: WriteFiles = write_files("Write each frame to a file")
     output_directory: str = string(
         "", "Directory for files; if they are wanted and it is empty, a fresh temporary one"
     )
