@@ -61,9 +61,9 @@ class OutputWriter:
         for variable, place in self._texts:
             self._values.set(variable, numbers[place])
 
-    def name_file(self, file: str | None) -> None:
-        """Name the newest file; None leaves the name that there is."""
-        if file is not None and self._file is not None:
+    def name_file(self, file: str) -> None:
+        """Name the newest file."""
+        if self._file is not None:
             self._values.set(self._file, file)
 
 

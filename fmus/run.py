@@ -96,7 +96,7 @@ class SensorRun:
     def publish(self) -> None:
         """Write record and files as they are; the run may still be taken back and go on."""
         if self._files is not None:
-            self._outputs.name_file(self._files.publish())
+            self._files.name_newest(self._outputs.name_file, of_all=True)
         if self._record is not None:
             self._record.publish()
 
@@ -145,7 +145,7 @@ class SensorRun:
         self._give(held, self.sensor.advance(inputs, self._known, time))
         self._known = time
         if self._files is not None:
-            self._outputs.name_file(self._files.named())
+            self._files.name_newest(self._outputs.name_file)
 
     def _give(self, held: KnownInputs, results: Iterable[Result]) -> None:
         """Hand results on; then the held inputs are what was known last."""

@@ -8,6 +8,7 @@ from hypothesis import settings
 import build_fmus
 from fmus.binding.compile import host_platform
 from sensor_models import catalog
+from tests.tools import need, summary
 
 # The same examples on every run: what fails, fails for everybody. Compiling trips deadlines.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
@@ -28,7 +29,19 @@ MODELS = [*build_fmus.fmu_sources(), "Null"]
 @pytest.fixture(scope="session")
 def fmu_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All FMUs of the project for this machine, and ``Null`` from the tests."""
+    need("shared library of Python")
     directory = tmp_path_factory.mktemp("fmus")
     sources = [*build_fmus.fmu_sources().values(), build_fmus.own_source(NULL_FMU)]
     build_fmus.build(sources, directory, platforms=[host_platform()])
     return directory
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Close with what was not tested for lack of a program, and how to get it."""
+    reasons = [
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", [])
+        if isinstance(report.longrepr, tuple)
+    ]
+    for line in summary(reasons):
+        terminalreporter.write_line(line, yellow=True)

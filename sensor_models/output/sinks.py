@@ -8,7 +8,7 @@ Frames are written where somebody asked for it: with ``write_files`` on, or wher
 ``output_directory`` names a place. A sensor that sees fills a disk within minutes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from operator import itemgetter
@@ -132,16 +132,18 @@ class FrameSink:
         if result.files:
             self.newest = str(self._writer.path_of(result.number, result.files[0]))
 
-    def named(self) -> str | None:
-        """Waits for the files of the steps before; the newest, or None where one failed."""
-        frames, file = self._before
-        self._writer.flush(frames)
-        return None if self._writer.failed else file
+    def name_newest(self, name: Callable[[str], None], *, of_all: bool = False) -> None:
+        """Wait for the files of the steps before, or of all, and name the newest unless it is lost.
 
-    def publish(self) -> str | None:
-        """Wait for all files; the newest, or None where one failed."""
-        self._writer.flush()
-        return None if self._writer.failed else self.newest
+        Raises:
+            OutputError: if files could not be written; the newest that was is named all the same.
+        """
+        frames, file = (None, self.newest) if of_all else self._before
+        try:
+            self._writer.flush(frames)
+        finally:
+            if file not in self._writer.missing:
+                name(file)
 
     def close(self) -> None:
         """Finish all files."""

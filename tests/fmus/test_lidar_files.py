@@ -1,7 +1,7 @@
 """FMU ``Lidar``: its files as other programs read them, the index, and disks that give trouble."""
 
+import json
 import shutil
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -253,14 +253,16 @@ def trouble(lidar: Instance, first: int) -> tuple[str, int]:
     raise AssertionError("nothing was refused")
 
 
-def check_it_goes_on(lidar: Instance, first: int, earlier: Collection[str]) -> None:
-    """Whether frames go on after files could not be written, and none is named that never was."""
+def check_it_goes_on(lidar: Instance, first: int) -> str:
+    """Whether frames go on after files could not be written; what is said at the end."""
     sweep(lidar, first + 2, first)
     assert lidar.get("frame.count") == first + 2
     assert lidar.get("nearest.range") > 0.0
-    lidar.terminate()
-    file = lidar.get("frame.file")
-    assert not file or Path(file).name in earlier
+    lidar.messages.clear()
+    with pytest.raises(FMICallException):
+        lidar.terminate()
+    (message,) = lidar.messages
+    return message.text
 
 
 def test_a_directory_that_is_removed_is_an_error_that_names_it(
@@ -276,30 +278,43 @@ def test_a_directory_that_is_removed_is_an_error_that_names_it(
         message, step = trouble(lidar, 2)
         assert str(out) in message
         assert "No such file or directory" in message
-        check_it_goes_on(lidar, step, earlier)
+        lost = step + 2 - len(earlier)
+        assert f"{lost} of {step + 2} frames are lost" in check_it_goes_on(lidar, step)
+        file = lidar.get("frame.file")
+        assert not file or Path(file).name in earlier
 
 
 @pytest.mark.parametrize("output_format", CloudFormat)
-def test_a_full_disk_is_an_error_that_names_the_file_and_leaves_earlier_ones_whole(
+def test_a_full_disk_is_an_error_that_names_the_file_and_with_space_again_files_go_on(
     lidar_fmu: Path, street: str, tmp_path: Path, output_format: CloudFormat
 ) -> None:
     resource = pytest.importorskip("resource", reason="limits of files are for POSIX systems")
+    out = tmp_path / "out"
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     with open_fmu(lidar_fmu) as lidar:
-        begin(lidar, street, tmp_path / "out", output_format=output_format)
+        begin(lidar, street, out, output_format=output_format)
         sweep(lidar, 2)
         flush(lidar)
-        earlier = files_of(tmp_path / "out")
+        earlier = files_of(out)
         try:  # less than a cloud has, more than the index
             resource.setrlimit(resource.RLIMIT_FSIZE, (6000, before[1]))
             message, step = trouble(lidar, 3)
+            sweep(lidar, step, step)  # which waits for all before it
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        assert f"{tmp_path / 'out'}/sensor-000002.points.{output_format.name}" in message
+        assert f"{out}/sensor-000002.points.{output_format.name}" in message
         assert "File too large" in message
-        assert files_of(tmp_path / "out") == earlier
-        assert not list((tmp_path / "out").glob(".*"))
-        check_it_goes_on(lidar, step, earlier)
+        told = check_it_goes_on(lidar, step + 1)
+        newest = Path(lidar.get("frame.file"))
+    lines = [json.loads(line) for line in (out / "index.jsonl").read_text().splitlines()]
+    (loss,) = [line for line in lines if "lost" in line]
+    assert loss["frames"][0] == len(earlier)
+    assert f"{loss['lost']} of {step + 3} frames are lost" in told
+    assert not list(out.glob(".*"))
+    files = files_of(out)
+    assert {name: files[name] for name in earlier} == earlier
+    assert len(files) == step + 3 - loss["lost"]
+    assert newest == out / max(files)
 
 
 def test_an_error_between_the_frames_of_a_step_loses_none_of_them(

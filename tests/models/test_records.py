@@ -142,6 +142,8 @@ def test_parquet_columns_have_types_units_and_descriptions(tmp_path):
     units = [field.metadata[b"unit"].decode() for field in schema]
     assert units == ["1", "s", "rad", "1", "1", "1", "rad/s", "rad/s"]
     assert schema.field("position").metadata[b"description"] == b"Position of the joint"
+    of_the_file = pyarrow.parquet.read_metadata(record.file).metadata
+    assert json.loads(of_the_file[b"units"]) == dict(zip(schema.names, units, strict=True))
 
 
 def test_values_that_are_not_finite_survive(tmp_path):
