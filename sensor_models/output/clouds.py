@@ -35,7 +35,7 @@ from sensor_models.core.quantities import boolean, check, choice, string
 from sensor_models.output.frame_files import FrameWriter, write_npy, write_parts
 from sensor_models.output.las import check_las, write_las
 from sensor_models.output.points import FIELDS, CloudBuffer, Points
-from sensor_models.output.sinks import WriteFiles
+from sensor_models.output.sinks import WriteFiles, write_files
 
 PCD_TYPES = {"f": "F", "i": "I", "u": "U"}
 PLY_KINDS = {"f": "float", "i": "int", "u": "uint"}
@@ -57,10 +57,7 @@ class CloudFormat(IntEnum):
 class CloudFileParameters:
     """Where point clouds go."""
 
-    write_files: WriteFiles = choice(
-        WriteFiles.auto,
-        "Write each frame to a file: if output_directory is set (auto), never (off), always (on)",
-    )
+    write_files: WriteFiles = write_files("Write each frame to a file")
     output_directory: str = string(
         "", "Directory for files; if they are wanted and it is empty, a fresh temporary one"
     )

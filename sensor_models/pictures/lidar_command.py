@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sensor_models.core.named import setting
 from sensor_models.core.placement import quaternion_of
 from sensor_models.core.quantities import ParameterError
 from sensor_models.lidar.lidar import Lidar
@@ -258,13 +259,6 @@ def _size(text: str) -> tuple[int, int]:
     return width, height
 
 
-def _setting(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ValueError(text)
-    return name.strip(), value.strip()
-
-
 def _positive(text: str) -> float:
     number = float(text)
     if not 0.0 < number < math.inf:
@@ -287,7 +281,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--scene", help="take a frame of a built-in scene, or of a manifest")
     add("--pattern", nargs="?", const="", metavar="PRESET", help="show where rays point, and when")
     add("--preset", default="", help="lidar that takes the frame; default: a grid of 128 x 512")
-    add("--set", type=_setting, action="append", default=[], metavar="NAME=VALUE")
+    add("--set", type=setting, action="append", default=[], metavar="NAME=VALUE")
     add("--position", type=_point, default=(0.0, 0.0, 1.8), help="x,y,z in m")
     add("--yaw", type=float, default=0.0, help="degrees, positive to the left")
     add("--speed", type=float, default=0.0, help="m/s forward while it scans")

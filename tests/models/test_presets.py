@@ -287,7 +287,7 @@ def test_every_shipped_preset_passes_the_check(capsys):
     ("sensor", "text", "message"),
     [
         ("Lamp", "", "preset.sensor: 'Lamp' is none of "),
-        ("Encoder", "colour = 1", "Encoder: parameters: colour is no parameter of this FMU"),
+        ("Encoder", "colour = 1", "Encoder: parameters: colour is no parameter of this sensor"),
         ("Encoder", 'mode = "sideways"', "mode = 'sideways' is none of incremental, absolute"),
         ("Encoder", "resolution = -1", "resolution = -1"),
         ("Encoder", "lower = 2\nupper = 1", "lower"),  # a rule between two parameters
