@@ -62,5 +62,5 @@ def test_wheel_example_draws_and_records(fmu_directory: Path, tmp_path: Path) ->
 
 def test_readme_shows_every_fmu() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for name in build_fmus.fmu_modules():
+    for name in build_fmus.fmu_sources():
         assert f"| `{name}` |" in readme

@@ -16,7 +16,7 @@ from fmus.systems.units import Unit, mismatch, own_unit
 from tests.masters.test_systems import HOSTS, in_a_host, outputs_of
 from tests.pendulum import build_pendulum, description, phi, write_fmu
 
-MODELS = {name: build_fmus.fmu_class(m) for name, m in build_fmus.fmu_modules().items()}
+MODELS = {name: source.model for name, source in build_fmus.fmu_sources().items()}
 PAGE = (build_fmus.ROOT / "docs" / "masters.md").read_text()
 (SWING,) = (text for text in re.findall("```toml\n(.*?)```", PAGE, re.DOTALL) if "Swing" in text)
 
@@ -176,7 +176,7 @@ def swing(
     (folder / "fmus").symlink_to(fmu_directory)
     (folder / "Pendulum.fmu").symlink_to(pendulum)
     (folder / "swing.toml").write_text(SWING)
-    system = build_fmus.read_ssp_source(folder / "swing.toml", build_fmus.fmu_modules())
+    system = build_fmus.read_ssp_source(folder / "swing.toml", build_fmus.fmu_sources())
     return system, build_fmus.write_ssp(system, folder / "fmus")
 
 

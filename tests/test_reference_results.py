@@ -19,7 +19,7 @@ def table(path: Path) -> np.ndarray:
     return np.genfromtxt(path, delimiter=",", names=True, deletechars="", replace_space=" ")
 
 
-@pytest.mark.parametrize("name", sorted(build_fmus.fmu_modules().keys() - {"Environment"}))
+@pytest.mark.parametrize("name", sorted(build_fmus.fmu_sources().keys() - {"Environment"}))
 def test_results_are_those_of_a_run_with_the_inputs_and_options(
     fmu_directory: Path, tmp_path: Path, name: str
 ) -> None:

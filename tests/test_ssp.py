@@ -18,7 +18,7 @@ import sensor_models
 from fmus.systems import DescriptionError, System, read_system, system_files
 from sensor_models.presets import load_preset
 
-MODELS = {name: build_fmus.fmu_class(m) for name, m in build_fmus.fmu_modules().items()}
+MODELS = {name: source.model for name, source in build_fmus.fmu_sources().items()}
 
 SMALL = """
 [system]
@@ -57,7 +57,7 @@ def sets_of(ssp: Path, part: str) -> list[ParameterSet]:
 def drive(fmu_directory: Path, tmp_path: Path) -> Path:
     """The package of the system that the project brings."""
     (tmp_path / "fmus").symlink_to(fmu_directory)
-    system = build_fmus.read_ssp_source(build_fmus.SYSTEM, build_fmus.fmu_modules())
+    system = build_fmus.read_ssp_source(build_fmus.SYSTEM, build_fmus.fmu_sources())
     return build_fmus.write_ssp(system, tmp_path / "fmus")
 
 
@@ -97,7 +97,7 @@ def test_every_input_that_has_a_connector_is_connected_once(drive: Path) -> None
 
 def test_equal_fmus_give_equal_packages(drive: Path) -> None:
     before = hashlib.sha256(drive.read_bytes()).digest()
-    system = build_fmus.read_ssp_source(build_fmus.SYSTEM, build_fmus.fmu_modules())
+    system = build_fmus.read_ssp_source(build_fmus.SYSTEM, build_fmus.fmu_sources())
     build_fmus.write_ssp(system, drive.parent / "fmus")
     assert hashlib.sha256(drive.read_bytes()).digest() == before
 
@@ -148,6 +148,16 @@ def test_the_step_is_told_to_omsimulator_in_both_of_its_ways(tmp_path: Path) -> 
     assert float(information.get("fixedStepSize", "nan")) == 0.01
     (master,) = information.findall("oms:FixedStepMaster", spaces)
     assert float(master.get("stepSize", "nan")) == 0.01
+
+
+def test_what_equals_its_start_is_kept_beside_the_preset(tmp_path: Path) -> None:
+    text = SMALL.replace('"Encoder"', '"Imu"').replace("AMT102-V", "VN-100")
+    text = text.replace('["vehicle.wheel_2", "encoder.joint"]', '["vehicle", "encoder"]')
+    off = "parameters.accelerometer.saturation.on = false\nparameters.gyroscope.bias.x = 0.0"
+    (part,) = described(text.replace('parameters.mode = "absolute"', off), tmp_path).parts[1:]
+    assert load_preset("Imu", "VN-100")["accelerometer.saturation.on"] is True
+    assert part.values["preset_except"] == "accelerometer.saturation.on"
+    assert part.numbers["accelerometer.saturation.on"] is False
 
 
 def test_a_preset_may_be_a_file_beside_the_description(tmp_path: Path) -> None:

@@ -39,11 +39,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fmus.base import PRESET, FmuBase
+from fmus.base import FmuBase
 from fmus.systems.foreign import ForeignError, ForeignTable, read_foreign
 from fmus.systems.units import Unit, mismatch, own_unit
 from fmus.variables import Variable, VariableTable, convert_preset
 from sensor_models.core.quantities import ParameterError
+from sensor_models.core.spec import PRESET, PRESET_EXCEPT
 from sensor_models.presets import is_path, load_preset
 
 if sys.version_info >= (3, 11):
@@ -68,8 +69,6 @@ _SYSTEM: Mapping[str, tuple[type, ...]] = {
 }
 _PART = ("fmu", "preset", "parameters")
 
-#: The parameter that lists what keeps its own value beside a preset.
-_PRESET_EXCEPT = "preset_except"
 #: What stands behind the ends of a connection whose units are not compared.
 ANY_UNIT = "any unit"
 
@@ -215,8 +214,8 @@ def _own_part(
         for key, value in values.items()
         if key in sets and value == table.by_name[key].start != sets[key]
     ]
-    if hidden and _PRESET_EXCEPT in table.by_name:  # else the preset would win over these
-        values.setdefault(_PRESET_EXCEPT, ", ".join(hidden))
+    if hidden:  # else the preset would win over these
+        values.setdefault(PRESET_EXCEPT, ", ".join(hidden))
     return Part(name, model.model_name, table, {PRESET: preset, **values})
 
 

@@ -72,7 +72,12 @@ class VehicleSimulation:
     # ---- start -----------------------------------------------------------------------------
 
     def start(self, commands: VehicleCommands) -> None:
-        """Set the vehicle down at rest, with the arm where it is commanded to be."""
+        """Set the vehicle down at rest, with the arm where it is commanded to be.
+
+        It may be set down again before it has moved: then as if for the first time.
+        """
+        mujoco.mj_resetData(self._engine, self.data)
+        self._move_traffic(0.0)
         self._place(commands)
         self._refuse_blocked_start()
         self._settle()

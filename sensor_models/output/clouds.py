@@ -32,10 +32,11 @@ import numpy as np
 from numpy.lib.recfunctions import repack_fields
 from numpy.typing import NDArray
 
-from sensor_models.core.quantities import boolean, check, choice, string
+from sensor_models.core.quantities import check, choice, string
 from sensor_models.kernels.output.compact import compact_words
 from sensor_models.output.frame_files import FrameWriter, write_npy, write_parts
 from sensor_models.output.las import check_las, write_las
+from sensor_models.output.sinks import WriteFiles
 
 Points = NDArray[np.void]
 
@@ -110,9 +111,12 @@ class CloudFormat(IntEnum):
 class CloudFileParameters:
     """Where point clouds go."""
 
-    write_files: bool = boolean(True, "Write each frame to a file")
+    write_files: WriteFiles = choice(
+        WriteFiles.auto,
+        "Write each frame to a file: if output_directory is set (auto), never (off), always (on)",
+    )
     output_directory: str = string(
-        "", "Directory for files; empty for a fresh one under the system's temporary directory"
+        "", "Directory for files; if they are wanted and it is empty, a fresh temporary one"
     )
     output_format: CloudFormat = choice(CloudFormat.pcd, "Kind of file of the point clouds")
 

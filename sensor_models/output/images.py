@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from sensor_models.core.quantities import boolean, choice, string
+from sensor_models.core.quantities import choice, string
 from sensor_models.output.frame_files import FrameFiles as FrameFiles
 from sensor_models.output.frame_files import FrameWriter, write_npy
+from sensor_models.output.sinks import WriteFiles
 
 PNG_LARGEST = 65535
 PNG_LEVEL = 1  # of compression
@@ -40,9 +41,12 @@ class ImageFormat(IntEnum):
 class ImageFileParameters:
     """Where images go."""
 
-    write_files: bool = boolean(True, "Write each frame to files")
+    write_files: WriteFiles = choice(
+        WriteFiles.auto,
+        "Write each frame to files: if output_directory is set (auto), never (off), always (on)",
+    )
     output_directory: str = string(
-        "", "Directory for files; empty for a fresh one under the system's temporary directory"
+        "", "Directory for files; if they are wanted and it is empty, a fresh temporary one"
     )
     output_format: ImageFormat = choice(ImageFormat.npy, "Kind of file of the images")
 

@@ -31,11 +31,10 @@ import atexit
 import csv
 import json
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
-from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -43,7 +42,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sensor_models.core.quantities import boolean, check, choice, quantities_of, string
+from sensor_models.core.quantities import boolean, check, choice, string
+from sensor_models.core.spec import Group, scalars_of
 from sensor_models.output.files import (
     Index,
     OutputError,
@@ -102,39 +102,24 @@ class Column:
     description: str
 
 
-def columns_of(reading: type) -> tuple[Column, ...]:
-    """The columns of a record of readings of this class."""
+def columns_of(reading: type | Sequence[Group]) -> tuple[Column, ...]:
+    """The columns of a record of readings: of one class, or of groups, without their texts."""
+    groups = (Group(reading),) if isinstance(reading, type) else reading
+    name_of = reading.__name__ if isinstance(reading, type) else "the readings"
     columns = [
         Column("sample", "integer", "1", "Index of the sample"),
         Column("time", "real", "s", "Instant the sample belongs to"),
     ]
-    for quantity in quantities_of(reading).values():
-        if quantity.kind not in _TYPES:
-            raise TypeError(f"{reading.__name__}.{quantity.name}: a {quantity.kind} has no column")
-        about = (quantity.kind, quantity.unit, quantity.description)
-        columns += [Column(name, *about) for name, _ in quantity.parts(quantity.default)]
+    for name, quantity, _ in scalars_of(groups):
+        if quantity.kind in _TYPES:
+            columns.append(Column(name, quantity.kind, quantity.unit, quantity.description))
+        elif isinstance(reading, type):
+            raise TypeError(f"{name_of}.{name}: a {quantity.kind} has no column")
     names = [column.name for column in columns]
     for name in names:
         if names.count(name) > 1:
-            raise TypeError(f"{reading.__name__}: two columns would have the name {name!r}")
+            raise TypeError(f"{name_of}: two columns would have the name {name!r}")
     return tuple(columns)
-
-
-def flattener(reading: type) -> Callable[[Any], tuple[Any, ...]]:
-    """A function that gives the values of a reading of this class as ``append`` wants them."""
-    declared = quantities_of(reading)
-    has_parts = [bool(quantity.components) for quantity in declared.values()]
-    if len(declared) > 1 and not any(has_parts):
-        return attrgetter(*declared)  # gives a tuple, at a quarter of the cost of the loop
-
-    def flatten(instance: Any) -> tuple[Any, ...]:
-        values: list[Any] = []
-        for field, parts in zip(declared, has_parts, strict=True):
-            value = getattr(instance, field)
-            values += value if parts else (value,)
-        return tuple(values)
-
-    return flatten
 
 
 class Record:
@@ -143,7 +128,7 @@ class Record:
     def __init__(
         self,
         sensor: str,
-        reading: type,
+        reading: type | Sequence[Group],
         parameters: RecordParameters,
         effective: Mapping[str, object],
     ) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import sensor_models
 from sensor_models.scene.assembly import Assembly
 from sensor_models.scene.errors import SceneError
-from sensor_models.scene.limits import MAX_MANIFEST_BYTES, read_limited
+from sensor_models.scene.limits import MAX_MANIFEST_BYTES, check_keys, read_limited
 from sensor_models.scene.model import Scene
 from sensor_models.scene.schema import Manifest, validated
 
@@ -60,7 +60,11 @@ def read_manifest(path: Path) -> Manifest:
     """A manifest, checked by itself; the files that it names are not yet looked at."""
     data = read_limited(path, "", path, MAX_MANIFEST_BYTES)
     try:
-        content = tomllib.loads(data.decode("utf-8"))
+        text = data.decode("utf-8")
+        check_keys(text, path)
+        content = tomllib.loads(text)
+    except SceneError:
+        raise
     except (ValueError, RecursionError) as error:  # the errors of TOML and UTF-8 are ValueErrors
         raise SceneError(path, "", f"is no TOML: {error}") from error
     manifest: Manifest = validated(Manifest, content, path)

@@ -32,6 +32,7 @@ from sensor_models.lidar import (
     ScanPattern,
 )
 from sensor_models.light.beam import BeamParameters
+from sensor_models.output.sinks import WriteFiles
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.model import Material, Medium, Scene, SurfaceKind, SurfaceParameters
 from sensor_models.scene.registry import open_scene
@@ -180,7 +181,7 @@ def overhead(master_file: Path, files: FmuFiles) -> Bar:
     with CMaster(master_file) as master:
         instance = master.load(files).instantiate()
         instance.set_string({"scene": "targets"}).expect()
-        instance.set_boolean({"write_files": 0}).expect()
+        instance.set_integer({"write_files": WriteFiles.off}).expect()
         instance.set_integer(numbers).expect()
         instance.initialize()
         inputs = {name: (start_values()[name], 0.0) for name in BODY_INPUTS}
@@ -218,7 +219,7 @@ def step_seconds(files: FmuFiles, written: bool, directory: str) -> float:
     values = {
         "scene": "corridor",
         "pattern.columns": 1024,
-        "write_files": written,
+        "write_files": WriteFiles.on if written else WriteFiles.off,
         "output_directory": directory,
         "max_depth": 0,
         "body.position.z": 1.5,

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-import build_fmus
-from tests.conftest import SENSORS
+from tests.conftest import MODELS, SENSORS
 from tests.fmus.driving import WIDE, drive
 from tests.fmus.host import open_fmu
 
@@ -72,7 +71,7 @@ def test_a_motion_that_is_not_finite_is_refused_and_the_sensor_goes_on(
         assert encoder.get("position") == 1.0
 
 
-@pytest.mark.parametrize("model", [*build_fmus.fmu_modules(), "Null"])
+@pytest.mark.parametrize("model", MODELS)
 def test_all_inputs_take_0_before_and_while_the_simulation_runs(
     fmu_directory: Path, model: str
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sensor_models.camera import DepthCamera, DepthCameraParameters, ImageNoiseParameters
+from sensor_models.output.sinks import WriteFiles
 from sensor_models.scene.registry import SceneHandleError, attach, open_scene
 from tests.fmus.host import Instance, open_fmu
 from tests.models.scene_files import write_manifest
@@ -180,7 +181,7 @@ def test_without_files_nothing_is_written(
     depth_camera_fmu: Path, scene: str, tmp_path: Path
 ) -> None:
     with open_fmu(depth_camera_fmu) as camera:
-        begin(camera, scene, tmp_path / "out", write_files=False)
+        begin(camera, scene, tmp_path / "out", write_files=WriteFiles.off)
         camera.step(0.0, 0.1)
         camera.terminate()
         assert camera.get("frame.count") == 1

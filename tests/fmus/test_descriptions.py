@@ -13,13 +13,10 @@ from fmpy import read_model_description
 from fmpy.model_description import ModelDescription
 from fmpy.validation import validate_fmu
 
-import build_fmus
-from tests.conftest import SENSORS
+from tests.conftest import MODELS, SENSORS
 from tests.fmus import camera_tables, inertial_tables, lidar_tables, vehicle_tables
 from tests.fmus.host import Instance, open_fmu
 from tests.fmus.inertial_tables import BODY_INPUTS, FAULT
-
-MODELS = [*build_fmus.fmu_modules(), "Null"]
 
 #: Names, types and units that masters rely on, by causality: of every sensor, ...
 COMMON: dict[str, dict[str, tuple[str, str | None]]] = {
@@ -343,7 +340,7 @@ def test_the_capabilities_are_those_that_the_fmus_have(fmu: Path) -> None:
     assert root.find("ModelExchange") is None
     assert kind.attrib == {
         "modelIdentifier": fmu.stem,
-        "needsExecutionTool": "true",
+        "needsExecutionTool": "false",
         "canHandleVariableCommunicationStepSize": "true",
         "canInterpolateInputs": "false",
         "canRunAsynchronuously": "false",

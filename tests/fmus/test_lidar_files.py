@@ -14,6 +14,7 @@ from pypcd4 import PointCloud
 from trimesh.exchange.ply import load_ply
 
 from sensor_models.output.clouds import POINT, POINT_WITH_NORMAL, CloudFormat
+from sensor_models.output.sinks import WriteFiles
 from tests.fmus.host import Instance, open_fmu
 from tests.fmus.lidar_runs import (
     COLUMNS,
@@ -190,7 +191,7 @@ def test_the_pose_is_in_the_header_of_a_pcd(lidar_fmu: Path, street: str, tmp_pa
 
 def test_without_files_nothing_is_written(lidar_fmu: Path, street: str, tmp_path: Path) -> None:
     with open_fmu(lidar_fmu) as lidar:
-        begin(lidar, street, tmp_path / "out", write_files=False)
+        begin(lidar, street, tmp_path / "out", write_files=WriteFiles.off)
         sweep(lidar, 6)  # more than there is memory for at a time
         lidar.terminate()
         assert lidar.get("frame.count") == 6

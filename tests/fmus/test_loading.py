@@ -18,7 +18,7 @@ import pytest
 
 import build_fmus
 from fmus.binding.compile import host_platform
-from tests.conftest import SENSORS
+from tests.conftest import MODELS, SENSORS
 from tests.fmus import bare_host
 
 #: Encoder with four codes of 0.5 rad: at 1.7 rad it reports 1.5. Odometer with a wheel of 2 m.
@@ -160,7 +160,7 @@ def test_fmus_of_other_sources_run_in_separate_processes(
 # ---- directories that come and go ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", [*build_fmus.fmu_modules(), "Null"])
+@pytest.mark.parametrize("model", MODELS)
 def test_an_fmu_runs_again_from_another_directory_when_the_first_one_is_gone(
     fmu_directory: Path, tmp_path: Path, model: str
 ) -> None:

@@ -11,11 +11,9 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
-import build_fmus
+from tests.conftest import MODELS
 from tests.fmus.driving import drive, read_record
 from tests.fmus.host import Instance, open_fmu
-
-MODELS = [*build_fmus.fmu_modules(), "Null"]
 
 #: One turn in codes of the preset AMT102-V: 2048 pulses with four edges each.
 CODE = math.tau / 8192

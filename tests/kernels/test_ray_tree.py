@@ -82,10 +82,22 @@ def test_a_branch_takes_over_all_that_its_ray_knows():
     flight.ids[3, :OWNERS] = [3, 7, 5, 2, 9, 0]
     enter(flight, 3, 6, 1)
     enter(flight, 3, 4, 2)
-    flight.numbers[3] = [1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.5, 8.0, 7.0, 4.0]
+    flight.numbers[3] = [1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.5, 8.0, 7.0, 4.0, 0.6]
     place = push(flight, 3, branches, (0.0, 1.0, 0.0), (0.1, 0.2, 0.3), 0.25)
     step_down(branches, place, 2)
-    assert branches.numbers[place].tolist() == [1.1, 2.2, 3.3, 0.0, 1.0, 0.0, 0.125, 8.0, 7.0, 4.0]
+    assert branches.numbers[place].tolist() == [
+        1.1,
+        2.2,
+        3.3,
+        0.0,
+        1.0,
+        0.0,
+        0.125,
+        8.0,
+        7.0,
+        4.0,
+        0.6,
+    ]
     ids = branches.ids[place]
     assert (ids[LANE], ids[BEAM_RAY], ids[PLACE], ids[DEPTH], ids[EVENTS]) == (3, 7, 12, 3, 9)
     assert ids[AROUND] == 2

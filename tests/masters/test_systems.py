@@ -54,7 +54,7 @@ Runs = Callable[[Way], SystemRows]
 
 @pytest.fixture(scope="module")
 def system() -> System:
-    return build_fmus.read_ssp_source(build_fmus.SYSTEM, build_fmus.fmu_modules())
+    return build_fmus.read_ssp_source(build_fmus.SYSTEM, build_fmus.fmu_sources())
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import sensor_models
-from fmus.sensor_fmu import SamplingParameters
+from sensor_models.core.clock import SamplingParameters
 from sensor_models.core.quantities import ParameterError, quantities_of
 from sensor_models.inertial.triaxial import TriaxialParameters
 from sensor_models.presets import list_presets, load_preset, read_preset

@@ -141,7 +141,7 @@ def test_a_pattern_may_be_of_settings_alone(tmp_path):
         (["nowhere.pcd"], "No such file"),
         (["--scene", "nowhere"], "is no built-in scene"),
         (["--scene", "yard", "--preset", "OS9"], "preset 'OS9' is unknown for Lidar"),
-        (["--scene", "yard", "--set", "colums=3"], "is no parameter of a lidar"),
+        (["--scene", "yard", "--set", "colums=3"], "is no parameter of Lidar"),
         (["--scene", "yard", "--view", "motion"], "needs --scene and a --speed"),
         (["--pattern", "Avia", "--set", "sample_rate=0"], "sample_rate"),
         (["--pattern", "OS0-128", "--seconds", "100"], "too many to draw"),

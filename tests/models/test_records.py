@@ -18,7 +18,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sensor_models.core.quantities import ParameterError, boolean, choice, integer, real, string
+from sensor_models.core.quantities import (
+    ParameterError,
+    boolean,
+    choice,
+    flattener,
+    integer,
+    real,
+    string,
+)
 from sensor_models.output import records
 from sensor_models.output.files import OutputError
 from sensor_models.output.records import (
@@ -26,7 +34,6 @@ from sensor_models.output.records import (
     RecordFormat,
     RecordParameters,
     columns_of,
-    flattener,
 )
 
 FORMATS = list(RecordFormat)
