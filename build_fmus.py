@@ -43,6 +43,7 @@ from fmus.binding.fmu_loader import OPTIONAL
 from fmus.building.sources import BuildError, Source, fmu_sources, own_source
 from fmus.model_description import model_description
 from fmus.reference import index_page, reference_page
+from fmus.reference_results import write_reference_results
 from fmus.systems import DescriptionError, System, fmu_place, read_system, system_files
 from sensor_models._digest import sources
 from sensor_models.scene.errors import SceneError
@@ -243,7 +244,7 @@ def write_ssp(system: System, directory: Path) -> Path:
     """Pack a system with FMUs that were built, beside their directory."""
     contents = system_files(system)
     for part in system.parts:
-        fmu = directory / f"{part.model_name}.fmu"
+        fmu = part.source or directory / f"{part.model_name}.fmu"
         if not fmu.is_file():
             raise BuildError(f"{system.name} needs {fmu}, which was not built")
         contents[fmu_place(part)] = fmu.read_bytes()
@@ -310,6 +311,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--docs", type=Path, metavar="DIR", help="write the reference pages and stop"
     )
     parser.add_argument(
+        "--reference-results",
+        type=Path,
+        metavar="DIR",
+        help="also simulate each FMU with fmpy, and write what FMI Cross-Check wants of that",
+    )
+    parser.add_argument(
         "--module",
         type=Path,
         nargs="+",
@@ -367,6 +374,10 @@ def make(options: argparse.Namespace, known: dict[str, Source], names: Sequence[
             quiet=not sys.stdout.isatty(),  # progress is for who is watching
             scenes=scenes,
         )
+        if options.reference_results:
+            for name in names:
+                fmu = options.output / f"{name}.fmu"
+                write_reference_results(fmu, options.reference_results / name)
         if system is not None:
             print(write_ssp(system, options.output))
     except (BuildError, DescriptionError, SceneError, binding.CompileError) as error:
