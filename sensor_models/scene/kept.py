@@ -38,7 +38,8 @@ from numpy.typing import NDArray
 import sensor_models.core
 import sensor_models.scene
 from sensor_models._digest import digest_of_package
-from sensor_models.kernels.cache import cache_root, make_private
+from sensor_models.kernels.cache import cache_root
+from sensor_models.kernels.trust import make_private
 
 FOLDER = "scenes"
 SUFFIX = ".kept"
