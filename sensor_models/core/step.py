@@ -424,7 +424,8 @@ class Step:
                 f"time = {time} s lies before the end of the last step, {self.time} s"
             )
         if sampling.NOT_FINITE <= code <= sampling.TOO_MANY:
-            known_time = end if self._table[at.AT_END] else time
+            of_end = self._table[at.AT_END] or code in (sampling.TOO_COARSE, sampling.TOO_MANY)
+            known_time = end if of_end else time
             refuse_instant(code, self._clock, self._plan.rate, known_time, self._most)
         self._refuse_inputs(code)
         raise ParameterError(

@@ -21,6 +21,7 @@ from sensor_models.inertial.accelerometer import (
 )
 from sensor_models.inertial.gyroscope import Gyroscope, GyroscopeParameters, GyroscopeReading
 from sensor_models.inertial.imu import Imu, ImuParameters, ImuReading, SubsensorPose, Subsensors
+from sensor_models.inertial.magnetic_field import EarthParameters
 from sensor_models.inertial.magnetometer import (
     Magnetometer,
     MagnetometerParameters,
@@ -154,6 +155,7 @@ def make_magnetometer(setup: Setup) -> SteppedSensor:
         setup.sampling.seed,
         setup.identity,
         setup.sampling.sample_rate,
+        setup.parameters.of(EarthParameters).field(),
     )
     return _stepped(setup, model)
 
@@ -178,6 +180,7 @@ def make_imu(setup: Setup) -> SteppedSensor:
         setup.sampling.sample_rate,
         of(GravityParameters),
         of(AccelerationInputs),
+        of(EarthParameters, M).field(),
     )
     return _stepped(setup, model)
 
@@ -227,7 +230,12 @@ MAGNETOMETER = SensorSpec(
     create=make_magnetometer,
     state=STATE_WITH_ACCELERATIONS,
     held=(Group(Surroundings), Group(FieldScene), *FLUX_DENSITY.faults),
-    parameters=(Group(MagnetometerParameters), Group(MountParameters), Group(PlacementParameters)),
+    parameters=(
+        Group(MagnetometerParameters),
+        Group(EarthParameters),
+        Group(MountParameters),
+        Group(PlacementParameters),
+    ),
     readings=(Group(MagnetometerReading),),
     sinks=(Group(RecordParameters),),
     compiled=True,
@@ -251,6 +259,7 @@ IMU = SensorSpec(
             for signal in IMU_SIGNALS
             for part in (signal.declaring, SubsensorPose)
         ),
+        Group(EarthParameters, M),
         *BODY,
     ),
     readings=(Group(ImuReading),),

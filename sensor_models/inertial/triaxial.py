@@ -2,17 +2,15 @@
 
 Model, order of the stages and deviations: ``kernels.inertial.triaxial`` (AGX, eq. 22-25). Sensors
 of a kind derive their parameters from ``TriaxialParameters`` and hand ``pack`` and ``stream_keys``
-to the kernel; ``Triaxial`` is the bare chain, for a signal that the caller knows.
+to the kernel.
 """
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sensor_models.core.faults import NO_FAULT, Fault, FaultPort
+from sensor_models.core.faults import NO_FAULT
 from sensor_models.core.quantities import ParameterError
 from sensor_models.core.random import stream_key
 from sensor_models.inertial.corruption import DriftType
@@ -23,18 +21,14 @@ from sensor_models.inertial.triaxial_parameters import (
     MATRIX,
     OFF_DIAGONAL,
     XYZ,
-    ZERO,
     TriaxialParameters,
 )
-from sensor_models.kernels.inertial import triaxial as kernel
 from sensor_models.kernels.inertial import triaxial_layout as at
 from sensor_models.kernels.inertial.sensing_element import LARGEST_DRAW, RING_ROWS
 
 __all__ = [
     "MATRIX",
     "XYZ",
-    "Stages",
-    "Triaxial",
     "TriaxialParameters",
     "has_limits",
     "pack",
@@ -211,7 +205,7 @@ def _flags(parameters: TriaxialParameters, packed: NDArray[np.float64]) -> int:
         or tuple(parameters.range_upper) != HIGHEST,
         at.OFFSET: any_at(at.BIAS, at.BIAS_TEMPERATURE),
         at.CROSSED: tuple(parameters.cross_axis) != IDENTITY,
-        at.ACCELERATED: bool(packed[at.LINEAR_ACCELERATION_EFFECT :].any()),
+        at.ACCELERATED: bool(packed[at.LINEAR_ACCELERATION_EFFECT : at.OVERSAMPLING].any()),
         at.NOISY: any_at(at.NOISE_RMS),
         at.DENSE: any_at(at.NOISE_DENSITY),
         at.DRIFTING: packed[at.DRIFT_KIND] != at.NO_DRIFT and any_at(at.DRIFT_SIZE),
@@ -229,149 +223,3 @@ def _flags(parameters: TriaxialParameters, packed: NDArray[np.float64]) -> int:
 def has_limits(parameters: TriaxialParameters, axis: int) -> bool:
     """Whether an axis has limits, which faults of the modes on, max and min need."""
     return parameters.has_limits(axis)
-
-
-class Stages(NamedTuple):
-    """One sample after each group of stages, three axes each."""
-
-    ideal: NDArray[np.float64]
-    with_errors: NDArray[np.float64]
-    discrete: NDArray[np.float64]
-    saturated: NDArray[np.float64]
-    reported: NDArray[np.float64]
-
-
-class Triaxial:
-    """One triaxial sensor for a signal in its own frame.
-
-    Args:
-        parameters: its errors.
-        seed: the run's seed.
-        sensor: identity of the sensor, sensors that share it share their noise.
-        rate: sampling rate in Hz, 0 if samples come at any instants.
-        linear_acceleration_effect: matrix by rows, for gyroscopes.
-    """
-
-    def __init__(
-        self,
-        parameters: TriaxialParameters,
-        *,
-        seed: int = 0,
-        sensor: str = "triaxial",
-        rate: float = 0.0,
-        linear_acceleration_effect: ArrayLike | None = None,
-    ) -> None:
-        self.parameters = parameters
-        self._packed = pack(parameters, rate, linear_acceleration_effect)
-        self._keys = stream_keys(seed, sensor)
-        self._state = np.zeros(kernel.SENSOR_STATE_SIZE)
-        self._stages = np.zeros((kernel.STAGE_ROWS, 3))
-        self._ports = [
-            FaultPort(axis, has_limits=parameters.has_limits(place))
-            for place, axis in enumerate(XYZ)
-        ]
-        self._order = [XYZ.index(axis) for axis in parameters.axes]
-
-    def sample(
-        self,
-        index: int,
-        time: float,
-        ideal: ArrayLike,
-        *,
-        temperature: float | None = None,
-        force: ArrayLike = ZERO,
-        faults: Sequence[Fault] = NO_FAULTS,
-    ) -> NDArray[np.float64]:
-        """Sample ``index`` at ``time``: what the axes report, in the order of ``axes``.
-
-        Args:
-            index: number of the sample.
-            time: its instant.
-            ideal: the true signal on x, y and z.
-            temperature: of the sensor in K, the reference temperature if None.
-            force: specific force on x, y and z, for the linear-acceleration effect.
-            faults: one for each of x, y and z.
-        """
-        kernel.sample(
-            self._packed,
-            self._keys,
-            self._state,
-            self._pack_faults(faults),
-            index,
-            time,
-            self.parameters.reference_temperature if temperature is None else temperature,
-            _vectors(force, (3,), "force"),
-            _vectors(ideal, (3,), "ideal"),
-            self._stages,
-        )
-        reported: NDArray[np.float64] = self._stages[kernel.FINAL, self._order]
-        return reported
-
-    def sample_batch(
-        self,
-        first_index: int,
-        times: ArrayLike,
-        ideals: ArrayLike,
-        *,
-        temperatures: ArrayLike | None = None,
-        forces: ArrayLike = ZERO,
-        faults: Sequence[Fault] = NO_FAULTS,
-    ) -> NDArray[np.float64]:
-        """Samples from ``first_index`` on, a row for each, the same as one by one."""
-        times = np.ascontiguousarray(times, dtype=np.float64)
-        if times.ndim != 1:
-            raise ValueError(f"times have shape {times.shape}, need one dimension")
-        shape = (times.size, 3)
-        if temperatures is None:
-            temperatures = self.parameters.reference_temperature
-        reported = np.empty(shape)
-        kernel.sample_batch(
-            self._packed,
-            self._keys,
-            self._state,
-            self._pack_faults(faults),
-            first_index,
-            times,
-            _vectors(temperatures, times.shape, "temperatures"),
-            _vectors(forces, shape, "forces"),
-            _vectors(ideals, shape, "ideals"),
-            self._stages,
-            reported,
-        )
-        ordered: NDArray[np.float64] = reported[:, self._order]
-        return ordered
-
-    @property
-    def stages(self) -> Stages:
-        """The newest sample after each group of stages, as copies."""
-        return Stages(*self._stages.copy())
-
-    def reset(self) -> None:
-        """Back to before the first sample."""
-        self._state[:] = 0.0
-        self._stages[:] = 0.0
-
-    @property
-    def state(self) -> NDArray[np.float64]:
-        """A copy of everything that changes; assigned, it continues bit by bit from there."""
-        return self._state.copy()
-
-    @state.setter
-    def state(self, state: NDArray[np.float64]) -> None:
-        if np.shape(state) != self._state.shape:
-            raise ValueError(f"state has shape {np.shape(state)}, needs {self._state.shape}")
-        self._state[:] = state
-        self._stages[:] = self._state[kernel.LAST :].reshape(self._stages.shape)
-
-    def _pack_faults(self, faults: Sequence[Fault]) -> NDArray[np.float64]:
-        pairs = zip(self._ports, faults, strict=True)
-        return np.stack([port.packed(fault) for port, fault in pairs])
-
-
-def _vectors(values: ArrayLike, shape: tuple[int, ...], what: str) -> NDArray[np.float64]:
-    """Values as the kernel takes them; one vector or number may stand for all samples."""
-    given = np.asarray(values, dtype=np.float64)
-    try:
-        return np.array(np.broadcast_to(given, shape), order="C")
-    except ValueError:
-        raise ValueError(f"{what} have shape {given.shape}, need {shape}") from None

@@ -15,11 +15,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sensor_models.core.faults import FaultMode, FaultWave
 from sensor_models.inertial.corruption import DriftType, RoundingMode
 from tests import oracles
 from tests.fmus.driving import Columns, Motion, bits, record_run
 from tests.fmus.histories import SUBSENSORS
-from tests.fmus.inertial import spread
+from tests.fmus.inertial import ACCELERATION_INPUTS, STATE_INPUTS, spread
 from tests.fmus.test_cutting import COMMON, END, STEPS, at_milliseconds, times, up_to_end
 
 #: All errors that make a sample depend on others, on its instant, or on its number.
@@ -54,6 +55,24 @@ rules = pytest.mark.parametrize("at_step_end", [False, True], ids=["fmi", "step 
 clocks = pytest.mark.parametrize("added_up", [False, True], ids=["multiplied", "added up"])
 
 
+def erratic_motion() -> Motion:
+    """A body that nothing interpolates, with faults and warmth from 120 ms to 210 ms."""
+    generator = np.random.default_rng(8)
+    n = np.arange(END + 20)
+    faulty = (n >= 120) & (n < 210)
+    names = [*STATE_INPUTS, *ACCELERATION_INPUTS]
+    return at_milliseconds(
+        {
+            **{name: generator.normal(0.0, 2.0, len(n)) for name in names},
+            "temperature": np.where(faulty, 320.0, 290.0),
+            "accelerometer.fault.x.wave": np.where(faulty, FaultWave.square, FaultWave.none),
+            "accelerometer.fault.x.amplitude": np.full(len(n), 1e6),
+            "gyroscope.fault.y.mode": np.where(faulty, FaultMode.present, FaultMode.none),
+            "magnetometer.fault.z.mode": np.where(faulty, FaultMode.off, FaultMode.none),
+        }
+    )
+
+
 def smooth_motion() -> Motion:
     """A body on a cubic that turns evenly about a fixed axis: interpolation reproduces it."""
     t = np.arange(END + 20) / 1000
@@ -80,6 +99,37 @@ def run(
     """The samples until ``END``."""
     rule = {"inputs_at_step_end": at_step_end}
     return up_to_end(record_run(fmu, directory, instants, motion, {**parameters, **rule}))
+
+
+@clocks
+@rules
+@pytest.mark.parametrize("known", [False, True], ids=["differences", "accelerations"])
+def test_samples_at_step_ends_of_all_masters_are_the_same_bits(
+    imu_fmu: Path, tmp_path: Path, known: bool, at_step_end: bool, added_up: bool
+) -> None:
+    # Every instant that is sampled is one that all these masters know: nothing is interpolated.
+    # A low-pass this slow has its inputs with the samples alone.
+    slow = for_all({"filter.cutoff": 2.5})
+    rate = {"use_acceleration_inputs": known, "sample_rate": 1000 / COMMON}
+    parameters = {**IMU, **slow, **rate}
+    runs = [
+        run(
+            imu_fmu,
+            tmp_path / str(step),
+            times(step, added_up=added_up),
+            erratic_motion(),
+            parameters,
+            at_step_end,
+        )
+        for step in STEPS
+    ]
+    first = runs[0]
+    assert len(first["time"]) == END // COMMON + 1
+    assert np.flatnonzero(np.abs(first["accelerometer.x"]) > 5e5).tolist() == [4, 5, 6]
+    assert np.flatnonzero(first["magnetometer.z"] == 0.0).tolist() == [4, 5, 6]
+    assert len(set(first["gyroscope.y"].tolist())) == END // COMMON + 1 - 2
+    for other in runs[1:]:
+        assert bits(other) == bits(first)
 
 
 @clocks

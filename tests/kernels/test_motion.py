@@ -283,6 +283,19 @@ def test_the_angular_velocity_is_the_derivative_of_the_orientation():
         assert there[10:13] == pytest.approx(sign * rate, abs=1e-8)
 
 
+@pytest.mark.parametrize("angle", [-4.7, -4.0, -3.2, -3.1, 1.0, 3.1, math.pi, 3.2, 4.0, 4.7])
+def test_a_turn_may_be_more_than_half_a_turn_if_the_angular_velocity_says_so(angle):
+    axis, duration = np.array([0.48, -0.6, 0.64]), 0.1
+    rate = angle / duration * axis
+    before = body(angular_velocity=rate)
+    after = body(oracles.turn(axis, angle), angular_velocity=rate)
+    for fraction in (0.2, 0.5, 0.9):
+        result = motion.interpolate_body(before, after, duration, fraction)
+        expected = oracles.turn(axis, fraction * angle)
+        assert angle_between(result[3:7], expected) < 1e-14
+        assert result[10:13] == pytest.approx(rate, rel=1e-13)
+
+
 @pytest.mark.parametrize("angle", [0.0, 1e-9, 1e-3, 0.00999, 0.01001, 1.0, 3.1])
 def test_rate_and_slope_of_a_rotation_vector_undo_each_other(angle):
     r = (0.48 * angle, -0.6 * angle, 0.64 * angle)

@@ -45,8 +45,6 @@ nothing has to be loaded again after each store that might have changed it. All 
 is kept until dt changes (``kernels.inertial.triaxial_layout``).
 """
 
-import math
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -73,30 +71,19 @@ __all__ = [
     "FINAL",
     "IDEAL",
     "KEY_ROWS",
-    "LAST",
     "PARAMETER_SIZE",
     "ROUNDING_MODE",
     "SATURATED",
     "SELECTED",
-    "SENSOR_STATE_SIZE",
     "STAGE_ROWS",
     "STATE_SIZE",
     "WITH_ERRORS",
     "corrupt",
-    "sample",
-    "sample_batch",
+    "follow",
 ]
 
 Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
-
-#: Layout of the state of a sensor of its own: that of the stages, how far it has come, the time
-#: of the last sample, and the stages of that sample, row by row.
-PHASE = STATE_SIZE
-TIME = PHASE + 1
-LAST = TIME + 1
-SENSOR_STATE_SIZE = LAST + 3 * STAGE_ROWS
-FRESH, AT_START, RUNNING = 0.0, 1.0, 2.0
 
 CORRUPT_SIGNATURE = (
     "void(float64[::1], uint64[:,::1], float64[::1], float64[:,::1],"
@@ -104,14 +91,6 @@ CORRUPT_SIGNATURE = (
 )
 FOLLOW_SIGNATURE = (
     "void(float64[::1], uint64[:,::1], float64[::1], int64, int64, float64, float64[::1])"
-)
-SAMPLE_SIGNATURE = (
-    "void(float64[::1], uint64[:,::1], float64[::1], float64[:,::1],"
-    " int64, float64, float64, float64[::1], float64[::1], float64[:,::1])"
-)
-BATCH_SIGNATURE = (
-    "void(float64[::1], uint64[:,::1], float64[::1], float64[:,::1], int64, float64[::1],"
-    " float64[::1], float64[:,::1], float64[:,::1], float64[:,::1], float64[:,::1])"
 )
 
 
@@ -199,71 +178,3 @@ def follow(
     if int(parameters[at.FLAGS]) & at.MISALIGNED:
         signal = stage.multiply(parameters, at.MISALIGNMENT, signal)
     stage.low_pass(parameters, keys, state, index, lane, dt, signal)
-
-
-@njit(SAMPLE_SIGNATURE, **PLAIN)
-def sample(
-    parameters: Floats,
-    keys: Keys,
-    state: Floats,
-    faults: Floats,
-    index: int,
-    time: float,
-    temperature: float,
-    force: Floats,
-    ideal: Floats,
-    stages: Floats,
-) -> None:
-    """One sample of a sensor that knows its last instant; arguments as for ``corrupt``.
-
-    A sample at the start instant replaces the start, later ones at a time that does not advance
-    leave everything as it was and report the last sample again. A time that is not finite makes
-    all stages NaN and leaves the state alone.
-    """
-    dt = 0.0
-    if state[PHASE] != FRESH:
-        dt = max(time - state[TIME], 0.0)
-    if not math.isfinite(time) or (dt == 0.0 and state[PHASE] == RUNNING):
-        for place in range(3 * STAGE_ROWS):
-            held = state[LAST + place] if math.isfinite(time) else math.nan
-            stages[place // 3, place % 3] = held
-        return
-    corrupt(
-        parameters, keys, state[:PHASE], faults, index, time, dt, temperature, force, ideal, stages
-    )
-    state[PHASE] = AT_START if dt == 0.0 else RUNNING
-    state[TIME] = time
-    for place in range(3 * STAGE_ROWS):
-        state[LAST + place] = stages[place // 3, place % 3]
-
-
-@njit(BATCH_SIGNATURE, **PLAIN)
-def sample_batch(
-    parameters: Floats,
-    keys: Keys,
-    state: Floats,
-    faults: Floats,
-    first_index: int,
-    times: Floats,
-    temperatures: Floats,
-    forces: Floats,
-    ideals: Floats,
-    stages: Floats,
-    reported: Floats,
-) -> None:
-    """Samples ``first_index``, ``first_index + 1``, ...; a row of ``reported`` for each."""
-    for i in range(len(times)):
-        sample(
-            parameters,
-            keys,
-            state,
-            faults,
-            first_index + i,
-            times[i],
-            temperatures[i],
-            forces[i],
-            ideals[i],
-            stages,
-        )
-        for axis in range(3):
-            reported[i, axis] = stages[FINAL, axis]

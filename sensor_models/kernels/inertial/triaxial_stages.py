@@ -161,7 +161,8 @@ def low_pass(
         sigmas = vector_at(state, at.DENSITY_SIGMA)
         signal = add(signal, white(key_of(keys, at.DENSITY_KEY), index, lane, sigmas))
     coefficients = state[at.FILTER_STEP : at.FLICKER_KEPT]
-    return sensing_element.low_pass(coefficients, filtering, signal, dt)
+    passed: Vector = sensing_element.low_pass(coefficients, filtering, signal, dt)
+    return passed
 
 
 @njit(**PLAIN)

@@ -18,9 +18,10 @@ world, q^-1 w the same in the frame of the body; J the right Jacobian of the rot
 (Sola, Deray, Atchuthan, "A micro Lie theory for state estimation in robotics", 2018, eq. 143 and
 144). Position and orientation are cubic Hermite polynomials, and the velocities their derivatives,
 so an integral of the angular velocity is the rotation. The error is of fourth order in h, that of
-spherical linear interpolation, which knows no angular velocity, of second order. Of the two ways
-from q0 to q1 the shorter is taken: q and -q are the same orientation. Differences are formed
-first, so that a body at rest stays where it is to the last bit.
+spherical linear interpolation, which knows no angular velocity, of second order. q and -q are the
+same orientation; of the two ways from q0 to q1 the shorter is taken, or the longer one if the
+angular velocities say so: a body may turn by up to three quarters of a turn between known states.
+Differences are formed first, so that a body at rest stays where it is to the last bit.
 
 At s = 0 and s = 1 the result is the end state itself, bit for bit.
 
@@ -189,6 +190,20 @@ def _turned_by(before: Quaternion, r: Triple) -> Quaternion:
     return w / length, x / length, y / length, z / length
 
 
+@njit(**INLINE, error_model="numpy")
+def _way_round(whole: Triple, rate_0: Triple, rate_1: Triple, duration: float) -> Triple:
+    """The rotation vector between two states, the other way round if the rates speak for that.
+
+    Beyond three quarters of a turn the slopes of a rotation vector say little of the rates.
+    """
+    angle = math.sqrt(dot(whole, whole))
+    if angle < 0.5 * math.pi:
+        return whole
+    expected = 0.5 * duration * dot(plus(rate_0, rate_1), whole) / angle
+    other: Triple = times((angle - 2.0 * math.pi) / angle, whole)
+    return other if expected < angle - math.pi else whole
+
+
 @njit(**INLINE)
 def _store_quaternion(result: Vector, place: int, q: Quaternion) -> None:
     result[place], result[place + 1], result[place + 2], result[place + 3] = q
@@ -210,8 +225,9 @@ def _turn(result: Vector, before: Vector, after: Vector, duration: float, fracti
         _store_quaternion(result, ORIENTATION, moved)
         store(result, ANGULAR_VELOCITY, (0.0, 0.0, 0.0))
         return
-    slope_0 = turn(conjugate(first), rate_0)
-    slope_1 = slope_of_vector(whole, turn(conjugate(last), rate_1))
+    slope_0, rate_b = turn(conjugate(first), rate_0), turn(conjugate(last), rate_1)
+    whole = _way_round(whole, slope_0, rate_b, duration)
+    slope_1 = slope_of_vector(whole, rate_b)
     bulge = minus(times(u, slope_0), times(s, slope_1))
     r = plus(times(s * s * (3.0 - 2.0 * s), whole), times(duration * s * u, bulge))
     bend = plus(times(u * (1.0 - 3.0 * s), slope_0), times(s * (3.0 * s - 2.0), slope_1))

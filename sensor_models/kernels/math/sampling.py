@@ -84,19 +84,28 @@ def _tolerance_at(clock: Floats, rate: float, known_time: float, known_states: f
 
 
 @njit(**INLINE, error_model="numpy")
-def _first_after(clock: Floats, rate: float, first: int, limit: float, most: int) -> int:
-    """The first sample later than a limit, or -1 if that is too many samples away."""
+def _first_after(clock: Floats, rate: float, first: int, limit: float) -> int:
+    """The first sample later than a limit that was checked."""
     start = clock[START]
-    estimate = (limit - start) * rate
-    if not estimate - first <= most:
-        return -1
-    after = max(first, int(estimate))
+    after = max(first, int((limit - start) * rate))
     # The estimate may be one off; what counts is how a stamp compares with the limit.
     while after > first and stamp_of(start, rate, after - 1, limit) > limit:
         after -= 1
     while stamp_of(start, rate, after, limit) <= limit:
         after += 1
     return after
+
+
+@njit("int64(float64[::1], float64, float64, int64)", **PLAIN, error_model="numpy")
+def check(clock: Floats, rate: float, known_time: float, most: int) -> int:
+    """Whether samples could be told apart and counted up to an instant: 0, or why not."""
+    if rate == 0.0:
+        return 0
+    if spacing_at(max(abs(clock[START]), abs(known_time))) * rate > 1.0:
+        return TOO_COARSE
+    if not (known_time - clock[START]) * rate - clock[NEXT_INDEX] <= most:
+        return TOO_MANY
+    return 0
 
 
 @njit(DUE_SIGNATURE, **PLAIN, error_model="numpy")
@@ -119,11 +128,10 @@ def due(clock: Floats, rate: float, known_time: float, most: int) -> tuple[int, 
     tolerance = _tolerance_at(clock, rate, known_time, known_states)
     if rate == 0.0:
         return found, first, first + 1, tolerance
-    if spacing_at(max(abs(clock[START]), abs(known_time))) * rate > 1.0:
-        return TOO_COARSE, 0, 0, 0.0
-    after = _first_after(clock, rate, first, known_time + tolerance, most)
-    if after < 0:
-        return TOO_MANY, 0, 0, 0.0
+    refusal = check(clock, rate, known_time, most)
+    if refusal != 0:
+        return refusal, 0, 0, 0.0
+    after = _first_after(clock, rate, first, known_time + tolerance)
     return found, first, after, tolerance
 
 

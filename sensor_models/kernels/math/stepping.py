@@ -358,6 +358,10 @@ def begin(table: Table, time: float, duration: float) -> Due:
     if code != DONE:
         return code, 0, 0, 0, 0, known_time, 0.0
     rate = floats(table, SETTINGS, SETTINGS_SIZE)[RATE]
+    # an end that no later step could come from is refused now
+    code = sampling.check(clock, rate, time + duration, table[MOST])
+    if code != DONE:
+        return code, 0, 0, 0, 0, known_time, 0.0
     found, first, after, tolerance = sampling.due(clock, rate, known_time, table[MOST])
     if found >= sampling.NOT_FINITE:
         return found, 0, 0, 0, 0, known_time, 0.0
@@ -460,7 +464,7 @@ def finish(table: Table, due: Due, time: float, duration: float) -> int:
         table[IS_NEW] = 0
         _publish(table)
     known = rows(table, KNOWN, KNOWN_ROWS, table[TRUTH_SIZE])
-    if found == sampling.GOES_ON:
+    if found == sampling.GOES_ON and clock[sampling.KNOWN_STATES] > 0.0:
         clock[OLDER_TIME] = clock[sampling.LATEST]
         for i in range(table[TRUTH_SIZE]):
             known[OLDER, i] = known[BEFORE, i]
