@@ -72,7 +72,10 @@ def code_digest() -> str:
     """Digest of all that decides how a file is read."""
     places = [Path(package.__path__[0]) for package in (sensor_models.core, sensor_models.scene)]
     sources = [digest_of_package(str(place / "__init__.py")) for place in places]
-    return "".join((*sources, metadata.version("trimesh")))
+    reader = ""
+    with contextlib.suppress(metadata.PackageNotFoundError):  # scenes without files need it not
+        reader = metadata.version("trimesh")
+    return "".join((*sources, reader))
 
 
 def key_of(*parts: bytes | str) -> str:
