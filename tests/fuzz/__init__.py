@@ -1,0 +1,1 @@
+"""What strangers do to the FMUs, drawn at random and the same on every run with one seed."""
