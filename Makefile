@@ -10,7 +10,7 @@ help:
 	@echo "make demo    build the FMUs, drive through the yard with all sensors, write a report"
 	@echo "make test    run all tests, and install the programs they need where that is allowed"
 	@echo "make setup-tests   install these programs only (Debian packages; root or sudo)"
-	@echo "make fuzz    look for crashes with random calls and scenes, ten minutes each"
+	@echo "make fuzz    look for crashes with random calls and scenes, for long"
 	@echo "make lint    check style, types and the layers of the code"
 	@echo "make bench   measure the speed bars against their peers"
 	@echo "make fmus    build the FMUs into build/fmus"

@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -86,13 +87,13 @@ def test_each_tool_that_lacks_is_told_once_with_its_tests() -> None:
 def test_a_fuzzer_that_finds_something_is_named_and_the_others_still_run(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    given: list[float] = []
-
-    def finds(seconds: float) -> None:
+    def raises(arguments: Sequence[str]) -> None:
         raise AssertionError("found")
 
-    assert run_fuzzers({"finds": finds, "passes": given.append}, 0.5) == ["finds"]
-    assert given == [0.5]
+    ran = []
+    known = {"raises": raises, "says": lambda _: 3, "finds nothing": ran.append}
+    assert run_fuzzers(known) == ["raises", "says"]
+    assert ran == [[]]
     assert "AssertionError: found" in capsys.readouterr().err
 
 

@@ -204,7 +204,8 @@ class SensorSpec:
 
     def inputs_of(self, output: str) -> list[str]:
         """The inputs that an output depends on; numbers, times and files of samples on none."""
-        if output.startswith(("sample.", "frame.")):
+        own = (Group(SampleOutputs), Group(FrameOutputs))
+        if any(output == name for name, _, _ in scalars_of(own)):
             return []
         return [name for name, _, _ in scalars_of(self.inputs) if self.depends(output, name)]
 

@@ -1,1 +1,1 @@
-"""Fuzzing without end in sight: ``make fuzz``. Each module here has a ``main(seconds)``."""
+"""Fuzzers: modules with a ``main(arguments)``, which ``make fuzz`` runs for long."""

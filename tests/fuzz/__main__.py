@@ -1,8 +1,8 @@
-"""``python -m tests.fuzz [--seconds N] [NAME ...]``: run fuzzers, one after the other.
+"""``python -m tests.fuzz [NAME ...]``: the long runs of the fuzzers, one after the other.
 
-A fuzzer is a module of this package with a function ``main(seconds)``, which returns when its time
-is over and raises when it has found something. Half of ``make fuzz`` is patience: the suite runs
-the same code for a few seconds only.
+A fuzzer is a module of this package with a function ``main(arguments)``, whose defaults are those
+of a long run. It raises, or returns something else than 0, when it has found something. The suite
+runs the same code for a few seconds; ``python -m tests.fuzz.NAME --help`` says how to run one.
 """
 
 import argparse
@@ -15,29 +15,29 @@ from collections.abc import Callable, Mapping, Sequence
 
 import tests.fuzz
 
-SECONDS = 600.0
+Fuzzer = Callable[[Sequence[str]], int | None]
 
 
-def fuzzers() -> Mapping[str, Callable[[float], object]]:
+def fuzzers() -> Mapping[str, Fuzzer]:
     """The ``main`` of each module of the package, by the module's name."""
-    found = {}
-    for module in pkgutil.iter_modules(tests.fuzz.__path__, "tests.fuzz."):
-        name = module.name.rpartition(".")[2]
-        if name != "__main__":
-            main_of = getattr(importlib.import_module(module.name), "main", None)
-            if main_of is not None:
-                found[name] = main_of
-    return found
+    names = [module.name for module in pkgutil.iter_modules(tests.fuzz.__path__)]
+    modules = {
+        name: importlib.import_module(f"tests.fuzz.{name}")
+        for name in names
+        if name != "__main__" and not name.startswith("test_")
+    }
+    return {name: module.main for name, module in modules.items() if hasattr(module, "main")}
 
 
-def run(chosen: Mapping[str, Callable[[float], object]], seconds: float) -> list[str]:
-    """Give each fuzzer its time; returns the names of those that have found something."""
+def run(chosen: Mapping[str, Fuzzer]) -> list[str]:
+    """Run fuzzers to their ends; returns the names of those that have found something."""
     failed = []
     for name, fuzz in chosen.items():
         started = time.monotonic()
-        print(f"{name}: {seconds:g} s ...", flush=True)
+        print(f"{name} ...", flush=True)
         try:
-            fuzz(seconds)
+            if fuzz([]):
+                failed.append(name)
         except Exception:
             traceback.print_exc()
             failed.append(name)
@@ -50,11 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     known = fuzzers()
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}; or all")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="for each; default: 600")
     options = parser.parse_args(arguments)
     if unknown := [name for name in options.names if name not in known]:
         parser.error(f"no fuzzer {', '.join(unknown)}; there are {', '.join(known) or 'none'}")
-    failed = run({name: known[name] for name in options.names or known}, options.seconds)
+    failed = run({name: known[name] for name in options.names or known})
     if failed:
         print(f"found something: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed or not known else 0

@@ -1,45 +1,14 @@
 """Preset files: finding them, reading them strictly, converting units."""
 
 import math
-import os
-import re
 import shutil
-from pathlib import Path
 
 import pytest
 
 import sensor_models
 from sensor_models.core.quantities import ParameterError
-from sensor_models.presets import list_presets, load_preset, read_preset, units
-from sensor_models.presets.__main__ import main as command
-
-SHIPPED = sorted((Path(sensor_models.__file__).parent / "presets").glob("*.toml"))
-
-GOOD = """
-[preset]
-name = "Any-1 X"
-sensor = "Lamp"
-description = "A lamp"
-unknown = []
-
-[preset.datasheet]
-publisher = "Maker"
-title = "Sheet"
-revision = "1"
-
-[parameters]
-"""
-
-
-def written(tmp_path: Path, text: str, name: str = "one.toml") -> Path:
-    path = tmp_path / name
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def parameters(tmp_path: Path, text: str) -> dict:
-    return read_preset(written(tmp_path, GOOD + text)).parameters
-
+from sensor_models.presets import list_presets, load_preset, read_preset
+from tests.models.preset_files import GOOD, SHIPPED, parameters, written
 
 PARTS = """
 [preset]
@@ -184,143 +153,12 @@ def test_a_broken_file_breaks_no_other_and_is_told_to_who_finds_nothing(package_
         load_preset("Lamp", "nonsense")
 
 
-# --- presets of one's own
-
-
-@pytest.fixture
-def own(tmp_path, monkeypatch):
-    """Two directories of somebody's own."""
-    folders = [tmp_path / "first", tmp_path / "second"]
-    for folder in folders:
-        folder.mkdir()
-    monkeypatch.setenv("SENSOR_FMUS_PRESETS", os.pathsep.join(["", *map(str, folders)]))
-    return folders
-
-
-def test_a_directory_of_ones_own_has_presets_beside_those_of_the_library(own):
-    written(own[0], GOOD.replace("Lamp", "Encoder") + "resolution = 0.5")
-    assert list_presets("Encoder") == ["AMT102-V", "AS5048A", "Any-1 X"]
-    assert load_preset("Encoder", "any-1x") == {"resolution": 0.5}
-
-
-def test_the_first_directory_with_a_name_wins_and_the_library_comes_last(own):
-    for folder, value in zip(own, (1, 2), strict=True):
-        written(folder, f"{GOOD}\npower = {value}")
-    assert load_preset("Lamp", "Any-1 X") == {"power": 1}
-    of_the_library = GOOD.replace("Lamp", "Encoder").replace("Any-1 X", "AS5048A")
-    written(own[1], f"{of_the_library}\nresolution = 0.5", "two.toml")
-    assert load_preset("Encoder", "AS5048A") == {"resolution": 0.5}
-    assert list_presets("Encoder").count("AS5048A") == 1
-
-
-def test_a_directory_that_is_not_there_is_told_to_who_finds_nothing(tmp_path, monkeypatch):
-    monkeypatch.setenv("SENSOR_FMUS_PRESETS", str(tmp_path / "nowhere"))
-    assert load_preset("Encoder", "AS5048A")
-    with pytest.raises(ParameterError, match=r"SENSOR_FMUS_PRESETS lists .*nowhere, which is no"):
-        load_preset("Encoder", "zzz")
-
-
-def test_a_file_that_was_changed_is_read_again(own):
-    path = written(own[0], f"{GOOD}\npower = 1")
-    assert load_preset("Lamp", "Any-1 X") == {"power": 1}
-    path.write_text(f"{GOOD}\npower = 22")
-    assert load_preset("Lamp", "Any-1 X") == {"power": 22}
-
-
-def test_a_preset_may_be_the_path_of_its_file(tmp_path, monkeypatch):
-    path = written(tmp_path, f"{GOOD}\npower = 1")
-    assert load_preset("Lamp", str(path)) == {"power": 1}
-    monkeypatch.chdir(tmp_path)
-    assert load_preset("Lamp", "one.toml") == load_preset("Lamp", "./one.toml") == {"power": 1}
-    with pytest.raises(ParameterError, match=r"one\.toml: is for Lamp and not for Encoder"):
-        load_preset("Encoder", str(path))
-    with pytest.raises(ParameterError, match=r"two\.toml.*No such file"):
-        load_preset("Lamp", "two.toml")
-
-
-def test_files_that_a_preset_names_are_relative_to_it(tmp_path, monkeypatch):
-    (tmp_path / "tables").mkdir()
-    (tmp_path / "tables" / "beams.csv").write_text("elevation,azimuth\n0,0\n")
-    text = (
-        'pattern.file = "rays.csv"\npattern.beams = "tables/beams.csv"\n'
-        'other.beams = "OS0-128"\nempty.file = ""\nthere.file = "/tmp/x.csv"\n'
-    )
-    path = written(tmp_path, GOOD + text)
-    monkeypatch.chdir("/")
-    for name in (path, Path(os.path.relpath(path, "/"))):
-        assert read_preset(name).parameters == {
-            "pattern.file": str(tmp_path / "rays.csv"),
-            "pattern.beams": str(tmp_path / "tables" / "beams.csv"),
-            "other.beams": "OS0-128",
-            "empty.file": "",
-            "there.file": "/tmp/x.csv",
-        }
-
-
-def test_what_a_preset_leaves_open_need_not_be_said(tmp_path):
-    text = GOOD.replace("unknown = []\n", "")
-    assert read_preset(written(tmp_path, text)).unknown == ()
-
-
-def test_parameters_and_groups_can_be_left_out(own):
-    text = "power = 1\nglow.xyz = 2\nglowing = 3\nfilter.cutoff = 4\nfilter.order = 5\n"
-    written(own[0], GOOD + text)
-    everything = load_preset("Lamp", "Any-1 X")
-    left = load_preset("Lamp", "Any-1 X", without=" glow, filter.order,,")
-    assert everything.keys() - left.keys() == {"glow.x", "glow.y", "glow.z", "filter.order"}
-    assert load_preset("Lamp", "Any-1 X") == everything
-    with pytest.raises(ParameterError, match=r"preset_except: .* sets nothing called 'fil'"):
-        load_preset("Lamp", "Any-1 X", without="fil")
-
-
-# --- the command
-
-
-def test_every_shipped_preset_passes_the_check(capsys):
-    assert command(["check", *map(str, SHIPPED)]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(SHIPPED)
-    assert all(re.search(r": .+ for .+, [1-9]\d* parameters$", line) for line in lines)
-
-
-@pytest.mark.parametrize(
-    ("sensor", "text", "message"),
-    [
-        ("Lamp", "", "preset.sensor: 'Lamp' is none of "),
-        ("Encoder", "colour = 1", "Encoder: parameters: colour is no parameter of this FMU"),
-        ("Encoder", 'mode = "sideways"', "mode = 'sideways' is none of incremental, absolute"),
-        ("Encoder", "resolution = -1", "resolution = -1"),
-        ("Encoder", "lower = 2\nupper = 1", "lower"),  # a rule between two parameters
-        ("Lidar", 'pattern.file = "no.csv"', "parameters.pattern.file: there is no file"),
-        ("Encoder", "a = [1]", "parameters.a: must be a number"),
-    ],
-)
-def test_a_bad_file_does_not_pass_and_the_reason_is_told(tmp_path, capsys, sensor, text, message):
-    path = written(tmp_path, GOOD.replace("Lamp", sensor) + text)
-    good = written(tmp_path, GOOD.replace("Lamp", "Encoder"), "good.toml")
-    assert command(["check", str(path), str(good)]) == 1
-    told, passed = capsys.readouterr().out.splitlines()
-    assert told.startswith(f"preset file {path}: ")
-    assert message in told
-    assert passed == f"{good}: Any-1 X for Encoder, 0 parameters"
-
-
-def test_presets_and_units_are_listed(own, capsys):
-    written(own[0], GOOD.replace("Lamp", "Encoder"))
-    assert command(["list", "Encoder"]) == 0
-    assert capsys.readouterr().out == "Encoder: AMT102-V, AS5048A, Any-1 X\n"
-    assert command(["list"]) == 0
-    assert "Lidar: Avia, HDL-64E, " in capsys.readouterr().out
-    assert command(["units"]) == 0
-    assert capsys.readouterr().out.splitlines() == [*units.FACTORS, *units.DIVISIONS]
-
-
 def test_what_is_loaded_may_be_changed_without_harm():
     load_preset("Encoder", "AS5048A")["upper"] = 0.0
     assert load_preset("Encoder", "AS5048A")["upper"] == math.tau
 
 
-# --- values and units
+# --- values
 
 
 def test_plain_values_are_taken_as_they_are(tmp_path):
@@ -340,153 +178,6 @@ def test_one_value_stands_for_all_axes_of_a_vector(tmp_path):
     text = 'a.b.xyz = { value = 2, unit = "kHz" }\nxyz = 1\n'
     expected = {"a.b.x": 2000.0, "a.b.y": 2000.0, "a.b.z": 2000.0, "xyz": 1}
     assert parameters(tmp_path, text) == expected
-
-
-# Exact where the factor is; else two roundings of 1.1e-16 each, one here and one there.
-@pytest.mark.parametrize(
-    ("value", "unit", "expected"),
-    [
-        (180, "deg", math.pi),
-        (1, "turn", math.tau),
-        (360, "deg/s", math.tau),
-        (360 * 3600, "deg/h", math.tau),
-        (60, "rpm", math.tau),
-        (180, "deg/s/K", math.pi),
-        (180, "deg/s/sqrt(Hz)", math.pi),
-        (180 * 60, "deg/sqrt(h)", math.pi),  # x deg/sqrt(3600 s)
-        (180 * 9.80665, "deg/s/g", math.pi),
-        (2, "g", 19.6133),
-        (1000, "mg", 9.80665),
-        (1e6, "ug", 9.80665),
-        (1000, "mg/K", 9.80665),
-        (1000, "mg/sqrt(Hz)", 9.80665),
-        (1e6, "ug/sqrt(Hz)", 9.80665),
-        (60, "m/s/sqrt(h)", 1.0),  # x m/s / sqrt(3600 s)
-        (1e3, "mT", 1.0),
-        (1e6, "uT", 1.0),
-        (1e9, "nT", 1.0),
-        (1e9, "nT/sqrt(Hz)", 1.0),
-        (1e4, "gauss", 1.0),
-        (1e7, "mgauss", 1.0),
-        (1e10, "ugauss/sqrt(Hz)", 1.0),
-        (100, "cm", 1.0),
-        (1000, "mm", 1.0),
-        (1e6, "um", 1.0),
-        (1e9, "nm", 1.0),
-        (1000, "ms", 1.0),
-        (1e6, "us", 1.0),
-        (1e9, "ns", 1.0),
-        (0.001, "kHz", 1.0),
-        (1e-6, "MHz", 1.0),
-        (100, "%", 1.0),
-        (100, "%/K", 1.0),
-        (1e6, "ppm/K", 1.0),
-        (2, "rad", 2.0),
-        (2e3, "mrad", 2.0),
-        (2e6, "urad", 2.0),
-        (180e3, "mdeg", math.pi),
-        (180 * 60, "arcmin", math.pi),
-        (180 * 3600, "arcsec", math.pi),
-        (2, "rad/s", 2.0),
-        (2e3, "mrad/s", 2.0),
-        (180e3, "mdeg/s", math.pi),
-        (180 * 60, "deg/min", math.pi),
-        (2, "rad/s2", 2.0),
-        (180, "deg/s2", math.pi),
-        (180e3, "mdeg/s/K", math.pi),
-        (180 * 3600, "deg/h/K", math.pi),
-        (2, "rad/s/sqrt(Hz)", 2.0),
-        (180e3, "mdeg/s/sqrt(Hz)", math.pi),
-        (180 * 3600, "deg/h/sqrt(Hz)", math.pi),
-        (180e3 * 9.80665, "mdeg/s/g", math.pi),
-        (180 * 3600 * 9.80665, "deg/h/g", math.pi),
-        (180, "deg/s/LSB", math.pi),
-        (180e3, "mdeg/s/LSB", math.pi),
-        (2, "m/s2", 2.0),
-        (2, "m/s2/K", 2.0),
-        (1e6, "ug/K", 9.80665),
-        (2, "m/s2/sqrt(Hz)", 2.0),
-        (1e3, "mg/LSB", 9.80665),
-        (1e6, "ug/LSB", 9.80665),
-        (2, "T", 2.0),
-        (1e6, "uT/K", 1.0),
-        (1e9, "nT/K", 1.0),
-        (1e6, "uT/sqrt(Hz)", 1.0),
-        (1e12, "pT/sqrt(Hz)", 1.0),
-        (1e6, "uT/LSB", 1.0),
-        (1e9, "nT/LSB", 1.0),
-        (1e7, "mgauss/K", 1.0),
-        (1e7, "mgauss/sqrt(Hz)", 1.0),
-        (1e7, "mgauss/LSB", 1.0),
-        (2, "m", 2.0),
-        (0.002, "km", 2.0),
-        (100, "in", 2.54),
-        (100, "ft", 30.48),
-        (2, "1/m", 2.0),
-        (2e3, "1/km", 2.0),
-        (2, "m/s", 2.0),
-        (200, "cm/s", 2.0),
-        (2e3, "mm/s", 2.0),
-        (36, "km/h", 10.0),
-        (2, "s", 2.0),
-        (1e12, "ps", 1.0),
-        (2, "min", 120.0),
-        (2, "h", 7200.0),
-        (2, "Hz", 2.0),
-        (1e-9, "GHz", 1.0),
-        (2, "K", 2.0),
-        (2, "W", 2.0),
-        (1e3, "mW", 1.0),
-        (1e6, "uW", 1.0),
-        (1e9, "nW", 1.0),
-        (2, "1", 2.0),
-        (1e6, "ppm", 1.0),
-        (2, "1/K", 2.0),
-        (2, "LSB/mg", 4.903325e-3),
-        (1e-3, "LSB/mT", 1.0),
-        (4, "cpr", math.pi / 2),
-        (3, "bits per turn", math.pi / 4),
-        (0.5, "LSB/(deg/s)", math.pi / 90),
-        (2, "LSB/g", 4.903325),
-        (1e-6, "LSB/uT", 1.0),
-        (2, "LSB/gauss", 0.00005),
-    ],
-)
-def test_units_are_converted_to_si(tmp_path, value, unit, expected):
-    result = parameters(tmp_path, f'a = {{ value = {value}, unit = "{unit}" }}')["a"]
-    assert isinstance(result, float)
-    assert result == pytest.approx(expected, rel=1e-15)
-
-
-@pytest.mark.parametrize(
-    ("written_so", "unit"),
-    [
-        ("µg/√Hz", "ug/sqrt(Hz)"),
-        ("\N{GREEK SMALL LETTER MU}T", "uT"),
-        ("°/s/√Hz", "deg/s/sqrt(Hz)"),
-        ("dps", "deg/s"),
-        ("mdps/rtHz", "mdeg/s/sqrt(Hz)"),
-        ("°/√h", "deg/sqrt(h)"),
-        ("m/s²", "m/s2"),
-        ("m/s^2/√Hz", "m/s2/sqrt(Hz)"),
-        ("mg/°C", "mg/K"),
-        ("ppm/degC", "ppm/K"),
-        ("°", "deg"),
-        ("LSB/Gauss", "LSB/gauss"),
-        ("LSB/dps", "LSB/(deg/s)"),
-    ],
-)
-def test_units_are_written_as_on_datasheets(written_so, unit):
-    assert units.converted(3.0, written_so) == units.converted(3.0, unit)
-
-
-def test_every_unit_is_one_that_is_tested():
-    tested = {
-        mark.args[1][row][1]
-        for mark in test_units_are_converted_to_si.pytestmark
-        for row in range(len(mark.args[1]))
-    }
-    assert tested == {*units.FACTORS, *units.DIVISIONS}
 
 
 # --- strictness
@@ -592,20 +283,3 @@ def test_a_file_that_is_not_utf_8_is_refused(tmp_path):
     path.write_bytes(b"\xff")
     with pytest.raises(ParameterError, match=r"one\.toml.*utf-8"):
         read_preset(path)
-
-
-# --- the page
-
-PAGE = Path(sensor_models.__file__).parents[1] / "docs" / "presets.md"
-
-
-def test_the_page_has_all_units_and_no_others():
-    _, _, table = PAGE.read_text().partition("| of | units |")
-    written_there = re.findall("`([^`]+)`", table.partition("Spellings")[0])
-    assert sorted(written_there) == sorted([*units.FACTORS, *units.DIVISIONS])
-
-
-def test_the_preset_of_the_page_passes_the_check(tmp_path, capsys):
-    (text,) = re.findall("```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    assert command(["check", str(written(tmp_path, text))]) == 0
-    assert capsys.readouterr().out.endswith("Gyro 7 for Gyroscope, 17 parameters\n")
