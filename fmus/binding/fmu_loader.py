@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
 import importlib
 import importlib.machinery
 import importlib.metadata
@@ -176,9 +177,27 @@ def import_at_home(
     """``__import__`` for modules of an FMU."""
     package = name.partition(".")[0]
     if level or package not in PACKAGES:
-        return builtins.__import__(name, globals, locals, fromlist, level)
+        found = builtins.__import__(name, globals, locals, fromlist, level)
+        return IMPORTLIB if found is importlib else found
     found = builtins.__import__(f"{HOME}.{name}", globals, locals, fromlist)
     return found if fromlist else sys.modules[f"{HOME}.{package}"]
+
+
+def import_module_at_home(name: str, package: str | None = None) -> ModuleType:
+    """``importlib.import_module`` for modules of an FMU."""
+    at_home = name.partition(".")[0] in PACKAGES
+    return importlib.import_module(f"{HOME}.{name}" if at_home else name, package)
+
+
+def importlib_at_home() -> ModuleType:
+    """``importlib`` as modules of an FMU see it."""
+    module = ModuleType("importlib")
+    vars(module)["__getattr__"] = functools.partial(getattr, importlib)
+    vars(module)["import_module"] = import_module_at_home
+    return module
+
+
+IMPORTLIB = importlib_at_home()
 
 
 def add_place(package: ModuleType, folder: str) -> None:

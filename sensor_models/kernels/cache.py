@@ -61,7 +61,7 @@ KERNELS = __name__.rpartition(".")[0]
 NEEDS: dict[str, tuple[str, ...]] = {
     "math": (),
     "output": (),
-    "light": ("math",),
+    "light": ("math", "tracing"),
     "tracing": ("math",),
     "inertial": ("math",),
     "wheel": ("math",),

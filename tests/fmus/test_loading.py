@@ -18,7 +18,7 @@ import pytest
 
 import build_fmus
 from fmus.binding.compile import host_platform
-from tests.conftest import SENSORS
+from tests.conftest import MODELS, SENSORS
 from tests.fmus import bare_host
 
 #: Encoder with four codes of 0.5 rad: at 1.7 rad it reports 1.5. Odometer with a wheel of 2 m.
@@ -30,6 +30,8 @@ SETTINGS = {
     "Null": {"body.position.x": 4.0},
     "Environment": {"vehicle_1.position.x": 4.0},
     "VehicleDynamics": {"drive.left": 4.0},
+    "DepthCamera": {"write_files": 1},
+    "Lidar": {"write_files": 1},
     "Accelerometer": {"gravity.z": -4.0, "noise.rms.x": 1.0, "drift.walk.x": 1.0, "drift.type": 1},
     "Gyroscope": {"body.angular_velocity.z": 0.5, "noise.rms.x": 1.0, "instability.x": 1.0},
     "Magnetometer": {"field.z": 0.25, "noise.rms.x": 1.0},
@@ -160,7 +162,7 @@ def test_fmus_of_other_sources_run_in_separate_processes(
 # ---- directories that come and go ----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", [*build_fmus.fmu_modules(), "Null"])
+@pytest.mark.parametrize("model", MODELS)
 def test_an_fmu_runs_again_from_another_directory_when_the_first_one_is_gone(
     fmu_directory: Path, tmp_path: Path, model: str
 ) -> None:

@@ -1,1 +1,1 @@
-"""What strangers do to the FMUs, drawn at random and the same on every run with one seed."""
+"""Fuzzers: modules with a ``main(arguments)``, which ``make fuzz`` runs for long."""

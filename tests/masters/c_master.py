@@ -35,12 +35,12 @@ from tests.masters.protocol import (
     NULL,
     CallFailedError,
     MasterDiedError,
-    MasterError,
     MasterHungError,
     Reply,
     encode,
     read_reply,
 )
+from tests.tools import need
 
 HERE = Path(__file__).resolve().parent
 
@@ -69,10 +69,9 @@ class Valgrind:
 
     def prefix(self) -> list[str]:
         """What to put before the master's own command."""
-        found = shutil.which("valgrind")
-        if found is None:
-            raise MasterError("valgrind is not on the search path")
-        return [found, *self.arguments, *(f"--suppressions={path}" for path in self.suppressions)]
+        need("valgrind")
+        suppressions = [f"--suppressions={path}" for path in self.suppressions]
+        return [str(shutil.which("valgrind")), *self.arguments, *suppressions]
 
 
 class CMaster:
