@@ -25,6 +25,7 @@ import importlib.metadata
 import importlib.util
 import logging
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -111,12 +112,11 @@ def load_packages(resources: str, manifest: dict[str, str]) -> str:
 
 def are_installed(manifest: dict[str, str]) -> bool:
     """Whether the host has already imported packages of the same sources."""
-    digests = {
-        name: getattr(sys.modules.get(name), "SOURCE_DIGEST", None)
+    return all(
+        getattr(sys.modules.get(name), "SOURCE_DIGEST", None) == manifest[name]
         for name in PACKAGES
         if name in manifest
-    }
-    return all(manifest[name] == digest for name, digest in digests.items())
+    )
 
 
 def check_digest(package: ModuleType, digest: str | None) -> None:
@@ -189,15 +189,10 @@ def import_module_at_home(name: str, package: str | None = None) -> ModuleType:
     return importlib.import_module(f"{HOME}.{name}" if at_home else name, package)
 
 
-def importlib_at_home() -> ModuleType:
-    """``importlib`` as modules of an FMU see it."""
-    module = ModuleType("importlib")
-    vars(module)["__getattr__"] = functools.partial(getattr, importlib)
-    vars(module)["import_module"] = import_module_at_home
-    return module
-
-
-IMPORTLIB = importlib_at_home()
+#: ``importlib`` as modules of an FMU see it.
+IMPORTLIB = ModuleType("importlib")
+vars(IMPORTLIB)["__getattr__"] = functools.partial(getattr, importlib)
+vars(IMPORTLIB)["import_module"] = import_module_at_home
 
 
 def add_place(package: ModuleType, folder: str) -> None:
@@ -303,13 +298,8 @@ def fits(version: str, clauses: str) -> bool:
 
 
 def release(version: str) -> list[int]:
-    """The numbers of a version, ``2.4.6rc1`` as (2, 4, 6)."""
-    numbers = []
-    for part in version.strip().split("."):
-        digits = part[: len(part) - len(part.lstrip("0123456789"))]
-        if not digits:
-            break
-        numbers.append(int(digits))
+    """The numbers of a version, ``2.4.6rc1`` as 2, 4, 6; zeros at the end do not count."""
+    numbers = [int(part) for part in re.findall(r"\d+", re.split(r"[^\d.]", version.strip())[0])]
     while numbers and numbers[-1] == 0:
         numbers.pop()
     return numbers

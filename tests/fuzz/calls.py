@@ -101,8 +101,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--calls", type=int, default=20_000)
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as directory:
-        modules = list(build_fmus.fmu_modules().values())
-        fmus = build_fmus.build(modules, Path(directory), platforms=[host_platform()])
+        sources = list(build_fmus.fmu_sources().values())
+        fmus = build_fmus.build(sources, Path(directory), platforms=[host_platform()])
         fuzzer = build_fuzzer(fmus, Path(directory))
         print("with" if fuzzer.sanitized else "without", "address sanitizer", flush=True)
         for seed in range(options.seed, options.seed + options.runs):
