@@ -18,12 +18,14 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
 import importlib
 import importlib.machinery
 import importlib.metadata
 import importlib.util
 import logging
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -110,12 +112,11 @@ def load_packages(resources: str, manifest: dict[str, str]) -> str:
 
 def are_installed(manifest: dict[str, str]) -> bool:
     """Whether the host has already imported packages of the same sources."""
-    digests = {
-        name: getattr(sys.modules.get(name), "SOURCE_DIGEST", None)
+    return all(
+        getattr(sys.modules.get(name), "SOURCE_DIGEST", None) == manifest[name]
         for name in PACKAGES
         if name in manifest
-    }
-    return all(manifest[name] == digest for name, digest in digests.items())
+    )
 
 
 def check_digest(package: ModuleType, digest: str | None) -> None:
@@ -176,9 +177,22 @@ def import_at_home(
     """``__import__`` for modules of an FMU."""
     package = name.partition(".")[0]
     if level or package not in PACKAGES:
-        return builtins.__import__(name, globals, locals, fromlist, level)
+        found = builtins.__import__(name, globals, locals, fromlist, level)
+        return IMPORTLIB if found is importlib else found
     found = builtins.__import__(f"{HOME}.{name}", globals, locals, fromlist)
     return found if fromlist else sys.modules[f"{HOME}.{package}"]
+
+
+def import_module_at_home(name: str, package: str | None = None) -> ModuleType:
+    """``importlib.import_module`` for modules of an FMU."""
+    at_home = name.partition(".")[0] in PACKAGES
+    return importlib.import_module(f"{HOME}.{name}" if at_home else name, package)
+
+
+#: ``importlib`` as modules of an FMU see it.
+IMPORTLIB = ModuleType("importlib")
+vars(IMPORTLIB)["__getattr__"] = functools.partial(getattr, importlib)
+vars(IMPORTLIB)["import_module"] = import_module_at_home
 
 
 def add_place(package: ModuleType, folder: str) -> None:
@@ -284,13 +298,8 @@ def fits(version: str, clauses: str) -> bool:
 
 
 def release(version: str) -> list[int]:
-    """The numbers of a version, ``2.4.6rc1`` as (2, 4, 6)."""
-    numbers = []
-    for part in version.strip().split("."):
-        digits = part[: len(part) - len(part.lstrip("0123456789"))]
-        if not digits:
-            break
-        numbers.append(int(digits))
+    """The numbers of a version, ``2.4.6rc1`` as 2, 4, 6; zeros at the end do not count."""
+    numbers = [int(part) for part in re.findall(r"\d+", re.split(r"[^\d.]", version.strip())[0])]
     while numbers and numbers[-1] == 0:
         numbers.pop()
     return numbers

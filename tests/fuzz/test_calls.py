@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import MODULES
+from tests.conftest import MODELS
 from tests.fuzz.calls import Fuzzer, build_fuzzer
 
 CALLS = 20_000
@@ -12,7 +12,7 @@ CALLS = 20_000
 
 @pytest.fixture(scope="module")
 def fuzzer(fmu_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Fuzzer:
-    fmus = [fmu_directory / f"{name}.fmu" for name in MODULES]
+    fmus = [fmu_directory / f"{name}.fmu" for name in MODELS]
     return build_fuzzer(fmus, tmp_path_factory.mktemp("fuzz"))
 
 

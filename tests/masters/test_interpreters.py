@@ -235,8 +235,8 @@ def test_all_that_was_tried_is_told_where_no_python_is_found(
     record(files, **changes)
     text = refusal(master_executable, files, {"PATH": str(tmp_path)})
     assert text is not None
-    requirements = str(files.directory / "resources" / "requirements.txt")
-    assert names_all(text, reason, "on the search path", "FMU_PYTHON", requirements)
+    needed = (files.directory / "resources" / "requirements.txt").read_text().splitlines()
+    assert names_all(text, reason, "on the search path", "FMU_PYTHON", ", ".join(needed))
 
 
 @pytest.mark.parametrize(
