@@ -18,6 +18,7 @@ from sensor_models.kernels.lidar.echoes import (
 )
 from sensor_models.kernels.lidar.returns import detect, lies_before, new_lists, select, sort
 from sensor_models.kernels.light.paths import ECHO_LIMIT, LIMITS
+from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.lidar.lidar import Lidar
 from sensor_models.lidar.parameters import LidarParameters, ReturnMode
 from tests import oracles_lidar as twin
@@ -33,7 +34,7 @@ def detector_of(**own):
 
 def list_of(pairs, place=PLACE, echoes=None):
     """A table of echoes of one ray, (range, intensity), of nodes 0, 1, ... in this order."""
-    echoes = echoes or new_echoes()
+    echoes = echoes or new_echoes(WIDTH, 1000)
     lost = np.zeros(LIMITS, np.int64)
     for node, (distance, intensity) in enumerate(pairs):
         at = place_for(echoes, place, lost)
@@ -131,7 +132,7 @@ def test_sorting_keeps_the_order_of_equal_echoes(pairs):
 
 
 def test_a_ray_that_has_all_the_echoes_it_may_have_counts_those_that_come():
-    echoes, lost = new_echoes(), np.zeros(LIMITS, np.int64)
+    echoes, lost = new_echoes(WIDTH, 1000), np.zeros(LIMITS, np.int64)
     places = [place_for(echoes, PLACE, lost) for _ in range(MOST_ECHOES + 3)]
     assert places == [*range(MOST_ECHOES), -1, -1, -1]
     assert lost[ECHO_LIMIT] == 3

@@ -6,10 +6,10 @@ with the weight W and the reduced path Q of an arrival, the beam factor A, and i
 f(l, l) (n.l) in 1/sr at a surface, the back-scatter strength in a medium.
 
 The echoes of all rays whose trees are under way lie in one table, whatever branch and sub-ray
-they come from, each with the place of the next one of its ray. A ray has room for ``MOST_ECHOES``;
-what comes after them is dropped and counted. The table is as large as a packet may need, of which a
-system gives memory for the part that is used. Growing it took a fifth more time for every ray: an
-array that may be replaced is counted whenever it is handed on.
+they come from, each with the place of the next one of its ray. A ray may have ``ECHOES_OF_PART``
+for each sub-ray, and ``MOST_ECHOES`` in all; what comes after them is dropped and counted. The
+table is as large as a packet may need. One that grows took a fifth more time for every ray:
+references to an array that may be replaced are counted whenever it is handed on.
 
 Source: AGX (lidar, intensity), corrected: both ways are weighted.
 """
@@ -29,12 +29,10 @@ from sensor_models.kernels.light.tree import Tree
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.packets import ACCESS
 
-#: Echoes that a ray may have, of all of its sub-rays together.
-MOST_ECHOES = 1 << 13
+#: Echoes that a ray may have: for each sub-ray, but no more than the second number.
+ECHOES_OF_PART, MOST_ECHOES = 512, 1 << 13
 #: Echoes beyond which rays are finished before others are begun, so that tables stay in the cache.
 MANY_ECHOES = 2048
-#: Those, and what the rays of one packet may add.
-ROOM = MANY_ECHOES + WIDTH * MOST_ECHOES
 
 # Columns of Echoes.numbers and Echoes.ids.
 RANGE, INTENSITY, COSINE, NORMAL_X, NORMAL_Y, NORMAL_Z, PATH = range(7)
@@ -45,24 +43,28 @@ NUMBERS, IDS = 7, 6
 class Echoes(NamedTuple):
     """The echoes of the rays that are under way."""
 
-    numbers: NDArray[np.float64]  # (ROOM, NUMBERS)
-    ids: NDArray[np.int64]  # (ROOM, IDS)
+    numbers: NDArray[np.float64]  # (room, NUMBERS)
+    ids: NDArray[np.int64]  # (room, IDS)
     held: NDArray[np.int64]  # (1,): how many there are
     first: NDArray[np.int64]  # (rays,): the first one of each ray
     last: NDArray[np.int64]  # (rays,)
     sizes: NDArray[np.int64]  # (rays,): how many each ray has
+    most: int  # that a ray may have
 
 
 @njit(cache=True)
-def new_echoes(rays: int = WIDTH) -> Echoes:
-    """Room for the echoes of some rays."""
+def new_echoes(rays: int, subrays: int) -> Echoes:
+    """Room for the echoes of some rays: many, and what those of one more packet may have."""
+    most = min(ECHOES_OF_PART * subrays, MOST_ECHOES)
+    room = MANY_ECHOES + WIDTH * most
     return Echoes(
-        np.empty((ROOM, NUMBERS)),
-        np.empty((ROOM, IDS), np.int64),
+        np.empty((room, NUMBERS)),
+        np.empty((room, IDS), np.int64),
         np.zeros(1, np.int64),
         np.zeros(rays, np.int64),
         np.zeros(rays, np.int64),
         np.zeros(rays, np.int64),
+        most,
     )
 
 
@@ -86,7 +88,7 @@ def counts(detector: Detector, distance: float, intensity: float) -> bool:
 def place_for(echoes: Echoes, ray: int, lost: NDArray[np.int64]) -> int:
     """Where a new echo of a ray goes, -1 if the ray has as many as it may have."""
     count = echoes.sizes[ray]
-    if count >= MOST_ECHOES:
+    if count >= echoes.most:
         lost[ECHO_LIMIT] += 1
         return -1
     place: int = echoes.held[0]

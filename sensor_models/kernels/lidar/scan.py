@@ -302,7 +302,7 @@ def make_columns(
 ) -> None:
     """The columns ``first`` to ``last`` of a frame."""
     tree, lanes, hits, waiting = new_tree(), new_lanes(scan), new_first_hits(), new_waiting()
-    echoes, lists = new_echoes(MOST_WAITING), new_lists()
+    echoes, lists = new_echoes(MOST_WAITING, detector.subrays), new_lists()
     packets, soon = packets_of(scan), may_end_soon(view, detector)
     chunk = own = claim(claims)  # the first chunk is this thread's own place to count at
     while chunk * CHUNK < packets:
