@@ -21,8 +21,6 @@ file with one ``SensorSpec``, or with one FMU class. It is built with the others
 
 import argparse
 import hashlib
-import importlib
-import importlib.util
 import os
 import re
 import subprocess
@@ -30,7 +28,6 @@ import sys
 import time
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -43,15 +40,12 @@ import sensor_models
 from fmus.base import FmuBase
 from fmus.binding import compile as binding
 from fmus.binding.fmu_loader import OPTIONAL
+from fmus.building.sources import BuildError, Source, fmu_sources, own_source
 from fmus.model_description import model_description
 from fmus.reference import index_page, reference_page
 from fmus.reference_results import write_reference_results
-from fmus.sensor_fmu import sensor_fmu
-from fmus.sensors import SUFFIX, fmu_of
 from fmus.systems import DescriptionError, System, fmu_place, read_system, system_files
-from sensor_models import catalog
 from sensor_models._digest import sources
-from sensor_models.core.spec import SensorSpec
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.manifest import MANIFEST_NAME, load_scene, manifest_path
 from sensor_models.scene.model import Scene
@@ -85,90 +79,8 @@ class SceneEnvironmentFmu(EnvironmentFmu):
         return {bodies!r}
 '''
 
-#: What follows the source of a sensor from outside, so that it has an FMU class.
-MADE_FROM_SPEC = """
-
-# ---- added when the FMU was built ------------------------------------------------------------
-from fmus.sensor_fmu import sensor_fmu as _sensor_fmu
-
-{name} = _sensor_fmu({spec})
-"""
-
 #: Packed into the resources beside the packages.
 LOADER_FILES = ("fmu_loader.py", "locate_python.py")
-
-
-class BuildError(RuntimeError):
-    """Something that keeps the FMUs from being built."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """An FMU to be built: its class, and where the FMU finds it."""
-
-    model: type[FmuBase]
-    #: Module and name of the class.
-    module: str
-    name: str
-    #: What the module holds if it is none of the package ``fmus``: the FMU carries it.
-    content: bytes | None = None
-
-
-def fmu_sources() -> dict[str, Source]:
-    """All FMUs of the project by name: the sensors of the catalog, and those that are none."""
-    found = {}
-    for sensor in catalog.names():
-        found[sensor] = Source(fmu_of(sensor), fmu_of.__module__, f"{sensor}{SUFFIX}")
-    for module in ("fmus.environment_fmu", "fmus.vehicle_dynamics_fmu"):
-        model = fmu_class(importlib.import_module(module))
-        found[model.model_name] = Source(model, module, model.__name__)
-    return dict(sorted(found.items()))
-
-
-def fmu_class(module: ModuleType) -> type[FmuBase]:
-    """The FMU class that a module defines."""
-    classes = _own_classes(module)
-    if len(classes) != 1:
-        raise BuildError(f"{module.__name__} defines {len(classes)} FMU classes, needs one")
-    return classes[0]
-
-
-def own_source(path: Path) -> Source:
-    """An FMU from a file outside the project, with a sensor's spec or with an FMU class."""
-    module, content = load_module(path), path.read_bytes()
-    specs = [name for name, value in vars(module).items() if isinstance(value, SensorSpec)]
-    classes = _own_classes(module)
-    if len(specs) + len(classes) != 1:
-        raise BuildError(
-            f"{path} has {len(specs)} SensorSpec and {len(classes)} FMU classes, needed is one"
-        )
-    if classes:
-        return Source(classes[0], module.__name__, classes[0].__name__, content)
-    model = sensor_fmu(getattr(module, specs[0]))
-    tail = MADE_FROM_SPEC.format(name=model.__name__, spec=specs[0])
-    return Source(model, module.__name__, model.__name__, content + tail.encode())
-
-
-def _own_classes(module: ModuleType) -> list[type[FmuBase]]:
-    """The FMU classes that a module defines itself."""
-    return [
-        value
-        for value in vars(module).values()
-        if isinstance(value, type)
-        and issubclass(value, FmuBase)
-        and value.__module__ == module.__name__
-    ]
-
-
-def load_module(path: Path) -> ModuleType:
-    """A module from a file outside the package ``fmus``: an FMU of somebody's own."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise BuildError(f"{path} is no Python module")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def environment_source(name: str, manifest: Path) -> Source:

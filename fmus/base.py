@@ -251,8 +251,8 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
         """The values of Strings."""
         return [self.values.get(self.table().by_reference[reference]) for reference in vrs]
 
-    def _preset(self, name: str) -> dict[str, Any]:
-        preset = load_preset(self.model_name, name)
+    def _preset(self, name: str, without: str = "") -> dict[str, Any]:
+        preset = load_preset(self.model_name, name, without)
         return convert_preset(self.table(), preset, f"preset {name}")
 
     @classmethod
@@ -264,31 +264,14 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
         """The parameters, with the preset applied and checked."""
         table = self.table().by_name
         chosen = self.values.get(table[PRESET]) if PRESET in table else ""
-        preset = self._preset(chosen) if chosen else {}
-        kept = self._kept_beside_preset() if PRESET_EXCEPT in table else set()
+        preset = self._preset(chosen, self.values.get(table[PRESET_EXCEPT])) if chosen else {}
 
         def value_of(name: str) -> Any:
             variable = table[name]
             value = self.values.get(variable)
-            if value != variable.start or name in kept:
-                return value
-            return preset.get(name, value)
+            return preset.get(name, value) if value == variable.start else value
 
         return Groups({group: group.build(value_of) for group in self.parameter_groups()})
-
-    def _kept_beside_preset(self) -> set[str]:
-        """The parameters that keep their own value although it equals their start."""
-        names = [v.name for v in self.table().of_causality("parameter")]
-        given = self.values.get(self.table().by_name[PRESET_EXCEPT])
-        kept: set[str] = set()
-        for part in filter(None, map(str.strip, given.split(","))):
-            found = [name for name in names if name == part or name.startswith(f"{part}.")]
-            if not found:
-                raise ParameterError(
-                    f"{PRESET_EXCEPT}: {part} is no parameter of this FMU, nor a group of them"
-                )
-            kept.update(found)
-        return kept
 
     def warn(self, message: str) -> None:
         """Send a warning to the master."""

@@ -43,8 +43,8 @@ class KnownInputs:
 class InputReader:
     """Reads the inputs of an instance, cheaply: most steps change no held one.
 
-    A sensor that always has a scene gets it with its first step, when a master has connected the
-    handle. One that may have a scene gets it at once.
+    A sensor that takes frames gets its scene with its first step, when a master has connected the
+    handle. One that samples gets it at once, as it measures at the start.
     """
 
     def __init__(self, fmu: "SensorFmu", parameters: Groups) -> None:
@@ -56,7 +56,7 @@ class InputReader:
         self._held = [_view(fmu, self._variables, t) for t in ("Real", "Integer", "Boolean")]
         self._is_body = spec.state[:1] == (Group(BodyState),)
         self._told_of_orientation = False
-        self._needs_scene = spec.needs_scene
+        self._scene_at_once = spec.frames is None
         self._scenes: SceneUse | None = None
         if spec.sees:
             name = parameters.of(SceneName).scene if spec.needs_scene else None
@@ -104,7 +104,7 @@ class InputReader:
                 values[variable.name] = _as_declared(variable, number)
         groups = Groups({g: g.build(values.__getitem__) for g in self._fmu.spec.held})
         known = KnownInputs(content, Held(groups), values.get(SCENE_HANDLE, 0))
-        if not self._needs_scene:
+        if self._scene_at_once:
             self.open_scene(known, before)
         return known
 

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from fmus.base import FmuBase
 from fmus.run import SensorRun
+from fmus.scalar_run import ScalarRun
 from fmus.variables import Variable, declare
 from sensor_models.core.spec import Group, SensorSpec
 
@@ -49,9 +50,29 @@ class SensorFmu(FmuBase):
         """What the module says that makes the sensor."""
         return getdoc(sys.modules[cls.spec.creator().__module__]) or ""
 
-    def create_run(self, start: float) -> SensorRun:
+    def create_run(self, start: float) -> SensorRun | ScalarRun:
         """The sensor with its clock; it measures when it begins."""
-        return SensorRun(self, start)
+        return ScalarRun(self, start) if self.spec.compiled else SensorRun(self, start)
+
+    @property
+    def time(self) -> float:
+        """The end of the last step; a compiled one keeps it itself."""
+        return self._run.step.time if isinstance(self._run, ScalarRun) else self._time
+
+    @time.setter
+    def time(self, time: float) -> None:
+        self._time = time
+
+    def compiled_step(self) -> tuple[int, int]:
+        """Addresses of the step and of its context, if it is compiled and the run has begun."""
+        return self._run.compiled_step() if isinstance(self._run, ScalarRun) else (0, 0)
+
+    def do_step(self, current_time: float, step_size: float) -> bool:
+        """Take in the inputs and do all that falls due."""
+        if isinstance(self._run, ScalarRun):
+            self._run.advance(current_time, step_size)
+            return True
+        return super().do_step(current_time, step_size)
 
     def compute_initial(self) -> None:
         """Compute the outputs at the start; those of frames keep their starts until a step."""

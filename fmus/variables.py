@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.core.quantities import ParameterError, Quantity
+from sensor_models.core.named import converted
+from sensor_models.core.quantities import Quantity
 from sensor_models.core.spec import Group, scalars_of
 
 #: The four types of FMI, in the order of their value references, and the kinds they hold.
@@ -179,17 +180,5 @@ class Values:
 
 def convert_preset(table: VariableTable, preset: Mapping[str, Any], origin: str) -> dict[str, Any]:
     """The values of a preset as the variables hold them; choices are given by item name."""
-    converted = {}
-    for name, value in preset.items():
-        variable = table.by_name.get(name)
-        if variable is None or variable.causality != "parameter":
-            raise ParameterError(f"{origin}: {name} is no parameter of this FMU")
-        choices = variable.quantity.choices
-        if choices is not None and value not in choices.__members__:
-            names = ", ".join(choices.__members__)
-            raise ParameterError(f"{origin}: {name} = {value!r} is none of {names}")
-        converted[name] = choices[value] if choices is not None else value
-        refusal = variable.quantity.refusal(name, converted[name])
-        if refusal is not None:
-            raise ParameterError(f"{origin}: {refusal}")
-    return converted
+    parameters = {v.name: v.quantity for v in table.of_causality("parameter")}
+    return converted(parameters, preset, origin)

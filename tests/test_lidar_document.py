@@ -13,7 +13,7 @@ from sensor_models.core.quantities import Quantity, describe_choices, quantities
 from sensor_models.lidar.named import named_lidar
 from sensor_models.lidar.patterns import PatternParameters, PatternType, make_pattern
 from sensor_models.lidar.sensor import LIDAR
-from sensor_models.output.clouds import FIELDS, POINT_WITH_NORMAL
+from sensor_models.output.points import FIELDS, POINT_WITH_NORMAL
 from sensor_models.pictures import lidar_command as command
 from sensor_models.presets import list_presets, read_preset
 

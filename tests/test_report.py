@@ -17,6 +17,7 @@ import pytest
 from PIL import Image
 
 import build_fmus
+from fmus.building.sources import load_module
 from tests.browser import Page, open_page
 
 ROOT = Path(build_fmus.__file__).parent
@@ -112,7 +113,7 @@ def test_progress_is_for_who_is_watching(watched: bool) -> None:
             return watched
 
     stream = Stream()
-    module = build_fmus.load_module(ROOT / "examples" / "report" / "progress.py")
+    module = load_module(ROOT / "examples" / "report" / "progress.py")
     module.Progress(stream).show(0.5, "1.5 s driven")
     assert ("50 %  1.5 s driven" in stream.getvalue()) is watched
     assert (stream.getvalue() == "") is not watched

@@ -31,11 +31,12 @@ from sensor_models.output.images import (
     png_scale,
 )
 from sensor_models.output.sinks import FrameTableParameters
-from sensor_models.scene.model import Body, Instance, Material, Mesh, Scene, SurfaceKind
 from sensor_models.scene.pose_memory import BODY_SIZE
+from sensor_models.scene.registry import SceneHandle
 from sensor_models.scene.tracing import RayScene
 from sensor_models.sight.nearest import NearestOutputs
 from sensor_models.sight.scene import SceneName, SceneNumber
+from sensor_models.sight.smallest import moved_bodies, smallest_scene
 
 MOST_ZONES = 64
 #: Before the names of the arrays of a shutter in a saved state.
@@ -102,12 +103,12 @@ class DepthCameraSensor:
         """The frames whose last row is known."""
         self._shutter.push(t1, inputs.state)
         for index, stamp, poses in self._shutter.frames():
-            yield self._take(inputs, index, stamp, poses)
+            yield self._take(inputs.held.scene, index, stamp, poses)
 
-    def _take(self, inputs: Inputs, index: int, stamp: float, poses: Vector) -> Result:
+    def _take(self, scene: SceneHandle, index: int, stamp: float, poses: Vector) -> Result:
         """Take a frame with one pose of the body, or with one for each row."""
-        rays, own = inputs.held.scene.rays(), self._camera.parameters
-        frame = self._camera.capture(rays, poses, index, rolling=poses.ndim > 1)
+        own = self._camera.parameters
+        frame = self._camera.capture(scene.rays(), poses, index, rolling=poses.ndim > 1)
         values = (own.width, own.height, *self._nearest(frame).values, *_zones(frame))
         if not self._files:
             return Result(index, stamp, values)
@@ -178,19 +179,17 @@ def _load_kernels() -> None:
     camera = DepthCamera(
         DepthCameraParameters(width=1, height=1), edges, placement=FramePlacementParameters(on=True)
     )
-    with RayScene(_smallest_scene(), threads=1) as rays:
+    scene = smallest_scene()
+    moved_bodies(scene)
+    with RayScene(scene, threads=1) as rays:
         camera.capture(rays, body)
     camera.sensor_pose(body)
 
 
-def _smallest_scene() -> Scene:
-    """A triangle that stands and one that moves."""
-    corners = np.eye(3, dtype=np.float32)
-    mesh = Mesh(corners, np.arange(3, dtype=np.uint32).reshape(1, 3), np.zeros(1, np.int32))
-    still = Instance(0, np.eye(4), 1)
-    moving = Instance(0, np.eye(4), 2, body=0)
-    material = Material("none", SurfaceKind.lambert, {})
-    return Scene("smallest", (mesh,), (still, moving), (material,), bodies=(Body("body"),))
+def _depends(output: str, given: str) -> bool:
+    """The size of an image depends on nothing that moves."""
+    del given
+    return not output.startswith("frame.")
 
 
 DEPTH_CAMERA = SensorSpec(
@@ -214,6 +213,7 @@ DEPTH_CAMERA = SensorSpec(
     ),
     sinks=(Group(ImageFileParameters), Group(FrameTableParameters)),
     frames=ImageWriter,
+    depends=_depends,
     step=0.1,
     packages=(*PACKAGES, *SCENE_PACKAGES),
 )

@@ -44,3 +44,30 @@ def _value(name: str, quantity: Quantity, given: Any) -> Any:
         known = "a number" if quantity.choices is None else ", ".join(quantity.choices.__members__)
         needed = "true or false" if quantity.kind == "boolean" else known
         raise ParameterError(f"{name} = {given!r} cannot be read, needed is {needed}") from None
+
+
+def setting(text: str) -> tuple[str, str]:
+    """A setting as a person types it at a command line: ``NAME=VALUE``."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise ValueError(text)
+    return name.strip(), value.strip()
+
+
+def converted(
+    known: Mapping[str, Quantity], values: Mapping[str, Any], origin: str
+) -> dict[str, Any]:
+    """Values of a preset as a sensor takes them, each checked; choices are given by item name."""
+    found = {}
+    for name, value in values.items():
+        if name not in known:
+            raise ParameterError(f"{origin}: {name} is no parameter of this sensor")
+        choices = known[name].choices
+        if choices is not None and value not in choices.__members__:
+            names = ", ".join(choices.__members__)
+            raise ParameterError(f"{origin}: {name} = {value!r} is none of {names}")
+        found[name] = choices[value] if choices is not None else value
+        refusal = known[name].refusal(name, found[name])
+        if refusal is not None:
+            raise ParameterError(f"{origin}: {refusal}")
+    return found

@@ -163,6 +163,8 @@ class SensorSpec:
     frames: Callable[..., Any] | None = None
     #: Whether an output depends on an input.
     depends: Callable[[str, str], bool] = all_depend
+    #: Whether its step is compiled: ``create`` makes a ``stepped.SteppedSensor``.
+    compiled: bool = False
     #: A communication step that suits it, s.
     step: float = 0.01
     #: Packages that it imports when it is loaded.
@@ -202,7 +204,8 @@ class SensorSpec:
 
     def inputs_of(self, output: str) -> list[str]:
         """The inputs that an output depends on; numbers, times and files of samples on none."""
-        if output.startswith(("sample.", "frame.")):
+        own = (Group(SampleOutputs), Group(FrameOutputs))
+        if any(output == name for name, _, _ in scalars_of(own)):
             return []
         return [name for name, _, _ in scalars_of(self.inputs) if self.depends(output, name)]
 

@@ -1,15 +1,19 @@
 """Accelerometer, gyroscope, magnetometer and IMU as sensors: what they are, how they are made."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from sensor_models.core.faults import Fault, check_fault
-from sensor_models.core.frames import XYZ, BodyState, MountParameters, interpolate_body
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.core.faults import Fault
+from sensor_models.core.frames import XYZ, BodyState, MountParameters
 from sensor_models.core.placement import PlacementParameters, placed
 from sensor_models.core.quantities import integer, real
-from sensor_models.core.sensor import Held, SampledSensor, Setup, Vector
-from sensor_models.core.spec import SCENE_HANDLE, Group, Groups, SensorSpec
+from sensor_models.core.sensor import Setup
+from sensor_models.core.spec import SCENE_HANDLE, Group, SensorSpec, scalars_of
+from sensor_models.core.stepped import SteppedSensor
 from sensor_models.inertial.accelerometer import (
     Accelerometer,
     AccelerometerParameters,
@@ -17,13 +21,13 @@ from sensor_models.inertial.accelerometer import (
 )
 from sensor_models.inertial.gyroscope import Gyroscope, GyroscopeParameters, GyroscopeReading
 from sensor_models.inertial.imu import Imu, ImuParameters, ImuReading, SubsensorPose, Subsensors
-from sensor_models.inertial.magnetic_field import uniform
+from sensor_models.inertial.magnetic_field import EarthParameters
 from sensor_models.inertial.magnetometer import (
     Magnetometer,
     MagnetometerParameters,
     MagnetometerReading,
 )
-from sensor_models.inertial.triaxial import TriaxialParameters, has_limits
+from sensor_models.inertial.triaxial import TriaxialParameters
 from sensor_models.inertial.unit import ROOM_TEMPERATURE, AccelerationInputs, GravityParameters
 from sensor_models.output.records import RecordParameters
 
@@ -105,43 +109,15 @@ BODY = (
 )
 
 
-class _Measuring:
-    """Measures a body's motion with the faults, the temperature and the field that hold."""
+def _stepped(setup: Setup, model: Any) -> SteppedSensor:
+    """A model as a sensor; one with a magnetometer feels the field of a scene."""
 
-    def __init__(self, model: Any, signals: Sequence[Signal]) -> None:
-        self._model = model
-        self._faults = [group for signal in signals for group in signal.faults]
-        self._newest: Held | None = None
-        self._taken: tuple[float, tuple[Fault, ...]] = (ROOM_TEMPERATURE, ())
+    def field_of(scene: Any) -> NDArray[np.float64]:
+        own = model.field.packed_uniform
+        return own if scene is None else np.array(scene.scene.magnetic_field, np.float64)
 
-    def __call__(self, index: int, time: float, body: Vector, held: Held) -> Any:
-        """One sample."""
-        if held is not self._newest:  # held inputs seldom change
-            self._take(held)
-        return self._model.sample(index, time, body, *self._taken)
-
-    def _take(self, held: Held) -> None:
-        instances = held.groups.instances
-        if Group(FieldScene) in instances:
-            field = None if held.scene is None else uniform(held.scene.scene.magnetic_field)
-            self._model.use_field(field)
-        temperature = held.groups.of(Surroundings).temperature
-        self._taken = temperature, tuple(instances[group] for group in self._faults)
-        self._newest = held
-
-
-def _sampled(setup: Setup, model: Any, signals: Sequence[Signal]) -> SampledSensor:
-    """A model with these signals as a sensor."""
-
-    def check(held: Groups) -> None:
-        """An axis has limits where its saturation is on."""
-        for signal in signals:
-            own = setup.parameters.of(signal.declaring, signal.prefix)
-            for axis, group in enumerate(signal.faults):
-                fault = held.instances[group]
-                check_fault(fault, f"{signal.name}.{XYZ[axis]}", has_limits(own, axis))
-
-    return SampledSensor(setup, model, _Measuring(model, signals), interpolate_body, check)
+    sees = any(name == SCENE_HANDLE for name, _, _ in scalars_of(setup.spec.held))
+    return SteppedSensor(setup, model.plan(), field_of if sees else None)
 
 
 def _mount(setup: Setup) -> MountParameters:
@@ -153,10 +129,10 @@ def _mount(setup: Setup) -> MountParameters:
     return placed(mount, placement, setup.sampling.seed, setup.identity)
 
 
-def _motion_sensor(model: type[Any], signal: Signal) -> Callable[[Setup], SampledSensor]:
+def _motion_sensor(model: type[Any], signal: Signal) -> Callable[[Setup], SteppedSensor]:
     """How a sensor is made that feels the motion of its body."""
 
-    def make(setup: Setup) -> SampledSensor:
+    def make(setup: Setup) -> SteppedSensor:
         made = model(
             setup.parameters.of(signal.declaring),
             _mount(setup),
@@ -166,12 +142,12 @@ def _motion_sensor(model: type[Any], signal: Signal) -> Callable[[Setup], Sample
             setup.parameters.of(GravityParameters),
             setup.parameters.of(AccelerationInputs),
         )
-        return _sampled(setup, made, [signal])
+        return _stepped(setup, made)
 
     return make
 
 
-def make_magnetometer(setup: Setup) -> SampledSensor:
+def make_magnetometer(setup: Setup) -> SteppedSensor:
     """The magnetometer with its noise streams, in the field of its parameters."""
     model = Magnetometer(
         setup.parameters.of(MagnetometerParameters),
@@ -179,11 +155,12 @@ def make_magnetometer(setup: Setup) -> SampledSensor:
         setup.sampling.seed,
         setup.identity,
         setup.sampling.sample_rate,
+        setup.parameters.of(EarthParameters).field(),
     )
-    return _sampled(setup, model, [FLUX_DENSITY])
+    return _stepped(setup, model)
 
 
-def make_imu(setup: Setup) -> SampledSensor:
+def make_imu(setup: Setup) -> SteppedSensor:
     """The IMU with its noise streams, in the magnetic field of its parameters."""
     of = setup.parameters.of
     subsensors = Subsensors(
@@ -203,8 +180,9 @@ def make_imu(setup: Setup) -> SampledSensor:
         setup.sampling.sample_rate,
         of(GravityParameters),
         of(AccelerationInputs),
+        of(EarthParameters, M).field(),
     )
-    return _sampled(setup, model, IMU_SIGNALS)
+    return _stepped(setup, model)
 
 
 #: The sensor that an increment is made of.
@@ -229,6 +207,7 @@ ACCELEROMETER = SensorSpec(
     parameters=(Group(AccelerometerParameters), *BODY),
     readings=(Group(AccelerometerReading),),
     sinks=(Group(RecordParameters),),
+    compiled=True,
     step=0.001,
 )
 
@@ -241,6 +220,7 @@ GYROSCOPE = SensorSpec(
     parameters=(Group(GyroscopeParameters), *BODY),
     readings=(Group(GyroscopeReading),),
     sinks=(Group(RecordParameters),),
+    compiled=True,
     step=0.001,
 )
 
@@ -250,9 +230,15 @@ MAGNETOMETER = SensorSpec(
     create=make_magnetometer,
     state=STATE_WITH_ACCELERATIONS,
     held=(Group(Surroundings), Group(FieldScene), *FLUX_DENSITY.faults),
-    parameters=(Group(MagnetometerParameters), Group(MountParameters), Group(PlacementParameters)),
+    parameters=(
+        Group(MagnetometerParameters),
+        Group(EarthParameters),
+        Group(MountParameters),
+        Group(PlacementParameters),
+    ),
     readings=(Group(MagnetometerReading),),
     sinks=(Group(RecordParameters),),
+    compiled=True,
     step=0.001,
 )
 
@@ -273,10 +259,12 @@ IMU = SensorSpec(
             for signal in IMU_SIGNALS
             for part in (signal.declaring, SubsensorPose)
         ),
+        Group(EarthParameters, M),
         *BODY,
     ),
     readings=(Group(ImuReading),),
     sinks=(Group(RecordParameters),),
+    compiled=True,
     depends=_imu_depends,
     step=0.001,
 )

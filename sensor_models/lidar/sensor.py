@@ -9,7 +9,7 @@ as far as the lidar's own: else it sees them up to a step late.
 """
 
 import queue
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -23,7 +23,7 @@ from sensor_models.core.quantities import integer
 from sensor_models.core.sensor import Arrays, Inputs, Result, Setup
 from sensor_models.core.spec import PACKAGES, SCENE_PACKAGES, Group, Groups, SensorSpec
 from sensor_models.kernels.math.motion import matrix_from_quaternion
-from sensor_models.lidar.lidar import CloudBuffer, Lidar
+from sensor_models.lidar.lidar import Lidar
 from sensor_models.lidar.parameters import (
     AmbientParameters,
     LidarNoiseParameters,
@@ -33,6 +33,7 @@ from sensor_models.lidar.parameters import (
 from sensor_models.lidar.patterns import PatternParameters, ScanPattern
 from sensor_models.lidar.sweep import InstantScan, LidarFrame, RollingScan, Scan
 from sensor_models.light.beam import BeamParameters
+from sensor_models.light.surfaces import sent_back
 from sensor_models.output.clouds import (
     CloudFile,
     CloudFileParameters,
@@ -40,22 +41,14 @@ from sensor_models.output.clouds import (
     CloudWriter,
     Viewpoint,
 )
+from sensor_models.output.points import CloudBuffer
 from sensor_models.output.sinks import FrameTableParameters
-from sensor_models.scene.model import (
-    Body,
-    Instance,
-    Material,
-    Medium,
-    MediumVolume,
-    Mesh,
-    Scene,
-    SurfaceKind,
-    SurfaceParameters,
-)
-from sensor_models.scene.pose_memory import POSE_SIZE, PoseMemory, new_content, read_description
+from sensor_models.scene.model import SurfaceKind, SurfaceParameters
+from sensor_models.scene.pose_memory import POSE_SIZE
 from sensor_models.scene.tracing import RayScene
 from sensor_models.sight.nearest import NearestOutputs
 from sensor_models.sight.scene import SceneName, SceneNumber
+from sensor_models.sight.smallest import moved_bodies, smallest_scene
 
 #: Frames that may be in memory at once.
 BUFFERS = 3
@@ -93,7 +86,8 @@ class LidarSensor:
         _load_kernels()
         rate, self._start = setup.sampling.sample_rate, setup.start
         self._lidar = lidar_of(setup.parameters, setup.sampling.seed, setup.identity, rate)
-        self._format = CloudFormat(setup.parameters.of(CloudFileParameters).output_format)
+        self._file_parameters = setup.parameters.of(CloudFileParameters)
+        self._warn: Callable[[str], None] | None = setup.warn  # until light was cut off once
         self._files = setup.files
         self._buffers: queue.SimpleQueue[CloudBuffer | None] = queue.SimpleQueue()
         for _ in range(BUFFERS):
@@ -105,10 +99,15 @@ class LidarSensor:
         """A buffer that nobody uses; waits until there is one."""
         cloud = self._buffers.get()
         try:
-            return cloud or self._lidar.new_cloud()
+            return cloud or self._new_cloud()
         except MemoryError:
             self._buffers.put(cloud)
             raise
+
+    def _new_cloud(self) -> CloudBuffer:
+        """A buffer whose records are those of the files."""
+        normals = self._lidar.parameters.output_normals
+        return self._lidar.new_cloud(normals=normals, wide=self._file_parameters.wide)
 
     def begin(self, inputs: Inputs) -> tuple[()]:
         """Frame 0 is taken with the first step, as many masters connect inputs only then."""
@@ -120,6 +119,7 @@ class LidarSensor:
         self._scan.know(t1, inputs.state)
         for frame in self._scan.frames(inputs.held.scene):
             cloud = frame.cloud
+            self._warn_of_lost(frame)
             values = (cloud.number, *_nearest(cloud).values)
             done = partial(self._buffers.put, cloud)
             files = (self._file(frame),) if self._files else ()
@@ -129,14 +129,27 @@ class LidarSensor:
                 "duration": frame.duration,
                 "position": frame.position,
                 "orientation": frame.orientation,
+                "cut_off": cloud.cut_off,
             }
             yield Result(frame.number, frame.time, values, files, known, done)
 
     def _file(self, frame: LidarFrame) -> CloudFile:
         own, cloud = self._lidar.parameters, frame.cloud
         in_world = own.output_frame == OutputFrame.world
-        viewpoint = Viewpoint(in_world, frame.position, frame.orientation)
-        return CloudFile(cloud.returns, self._format, viewpoint, cloud.counts, own.output_normals)
+        shift = tuple(cloud.shift.tolist())
+        viewpoint = Viewpoint(in_world, frame.position, frame.orientation, shift)
+        kind = CloudFormat(self._file_parameters.output_format)
+        return CloudFile(cloud, kind, viewpoint, own.normalised_full_scale)
+
+    def _warn_of_lost(self, frame: LidarFrame) -> None:
+        """Say once in a run that limits cut off light."""
+        cut_off = {name: count for name, count in frame.cloud.cut_off.items() if count}
+        if cut_off and self._warn is not None:
+            self._warn(
+                f"limits cut off light in frame {frame.number}, how often each: {cut_off}; frames "
+                "to come may lack light as well, index.jsonl counts it for each file"
+            )
+            self._warn = None
 
     def state(self) -> Arrays:
         """What is known of the motion, and the frame that was begun."""
@@ -169,38 +182,22 @@ def _nearest(cloud: CloudBuffer) -> NearestOutputs:
 @cache
 def _load_kernels() -> None:
     """Compile or load what a step may need, once, and not in a step."""
-    scene, body = _smallest_scene(), np.array((0.0, 0.0, 0.0, *IDENTITY, *[0.0] * 6))
+    scene, body = smallest_scene(), np.array((0.0, 0.0, 0.0, *IDENTITY, *[0.0] * 6))
     lidar = Lidar(LidarParameters(), ScanPattern.from_arrays([0.0], [0.0]))
-    memory = bytearray(new_content(scene))
-    bodies = PoseMemory(memory, read_description(memory).place, 1).read().bodies[:, :POSE_SIZE]
-    bodies[0, 0] += 1.0
+    bodies = moved_bodies(scene)
     cloud, poses = lidar.new_cloud(), lidar.sensor_poses(body.reshape(1, -1))
     with RayScene(scene, threads=1) as rays:
         lidar.scan(rays, poses, 0, (0.0, 0.0), (0, 1), cloud, bodies)
     cloud.points()
+    cloud.pack()
     lidar.sensor_pose(body)
     for kind in (InstantScan, RollingScan):
         scan = kind(lidar, 0.0, 3.0)
         scan.know(0.0, body)
         scan.know(0.5, body)
-    matrix_from_quaternion(body[3:POSE_SIZE])  # of scenes that are read when they are needed
-
-
-def _smallest_scene() -> Scene:
-    """A triangle that stands and bounds a volume, and one that moves."""
-    corners = np.eye(3, dtype=np.float32)
-    mesh = Mesh(corners, np.arange(3, dtype=np.uint32).reshape(1, 3), np.zeros(1, np.int32))
-    still, moving = Instance(0, np.eye(4), 1), Instance(0, np.eye(4), 2, body=0)
-    material = Material("none", SurfaceKind.lambert, {905e-9: SurfaceParameters()})
-    return Scene(
-        "smallest",
-        (mesh,),
-        (still, moving),
-        (material,),
-        media=(Medium(),),
-        volumes=(MediumVolume(0, Instance(0, np.eye(4), -1)),),
-        bodies=(Body("body"),),
-    )
+    # Of scenes and their materials, which are read when they are needed.
+    matrix_from_quaternion(body[3:POSE_SIZE])
+    sent_back(SurfaceKind.two_layer, SurfaceParameters())
 
 
 LIDAR = SensorSpec(

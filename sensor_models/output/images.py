@@ -22,7 +22,7 @@ from PIL.PngImagePlugin import PngInfo
 from sensor_models.core.quantities import choice, string
 from sensor_models.output.frame_files import FrameFiles as FrameFiles
 from sensor_models.output.frame_files import FrameWriter, write_npy
-from sensor_models.output.sinks import WriteFiles
+from sensor_models.output.sinks import WriteFiles, write_files
 
 PNG_LARGEST = 65535
 PNG_LEVEL = 1  # of compression
@@ -41,10 +41,7 @@ class ImageFormat(IntEnum):
 class ImageFileParameters:
     """Where images go."""
 
-    write_files: WriteFiles = choice(
-        WriteFiles.auto,
-        "Write each frame to files: if output_directory is set (auto), never (off), always (on)",
-    )
+    write_files: WriteFiles = write_files("Write each frame to files")
     output_directory: str = string(
         "", "Directory for files; if they are wanted and it is empty, a fresh temporary one"
     )

@@ -29,6 +29,12 @@ class WriteFiles(IntEnum):
     on = 2
 
 
+def write_files(what: str) -> Any:
+    """Declare the parameter ``write_files``; ``what`` says what is written, as a sentence."""
+    ways = "if output_directory is set (auto), never (off), always (on)"
+    return choice(WriteFiles.auto, f"{what}: {ways}")
+
+
 class FileParameters(Protocol):
     """The parameters of files of frames."""
 

@@ -58,9 +58,22 @@ from sensor_models.presets.reading import read_preset as read_preset
 DIRECTORIES = "SENSOR_FMUS_PRESETS"
 
 
-def load_preset(kind: str, name: str) -> dict[str, Value]:
-    """The parameters of a preset for a kind of sensor, by the names of the FMU's parameters."""
-    return find_preset(kind, name).parameters_of(kind)
+def load_preset(kind: str, name: str, without: str = "") -> dict[str, Value]:
+    """The parameters of a preset for a kind of sensor, by the names of the FMU's parameters.
+
+    ``without`` lists names and groups of parameters that are left out, separated by commas.
+    """
+    values = find_preset(kind, name).parameters_of(kind)
+    for left_out in filter(None, map(str.strip, without.split(","))):
+        gone = [key for key in values if key == left_out or key.startswith(f"{left_out}.")]
+        if not gone:
+            raise ParameterError(
+                f"preset_except: preset {name!r} sets nothing called {left_out!r} for {kind}, but"
+                f" {', '.join(values)}"
+            )
+        for key in gone:
+            del values[key]
+    return values
 
 
 def find_preset(kind: str, name: str) -> Preset:

@@ -2,7 +2,7 @@
 
 ::
 
-    python -m sensor_models.presets check my_lidar.toml     # 0 if its sensors take it
+    python -m sensor_models.presets check my_lidar.toml     # 0 if a sensor takes it
     python -m sensor_models.presets list [SENSOR]
     python -m sensor_models.presets units
 """
@@ -13,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sensor_models import catalog
-from sensor_models.core.named import named_parameters
+from sensor_models.core.named import converted
 from sensor_models.core.quantities import ParameterError
+from sensor_models.core.spec import SensorSpec, scalars_of
 from sensor_models.presets import Preset, list_presets, read_preset
 from sensor_models.presets.units import DIVISIONS, FACTORS
 
@@ -22,13 +23,22 @@ from sensor_models.presets.units import DIVISIONS, FACTORS
 def problems(preset: Preset) -> Iterator[str]:
     """What is wrong with a preset whose file could be read."""
     for sensor in preset.sensors:
+        if sensor not in catalog.names():
+            yield f"preset.sensor: {sensor!r} is none of {', '.join(catalog.names())}"
+            continue
         try:
-            named_parameters(catalog.spec_of(sensor), preset.parameters_of(sensor))
+            apply(preset, catalog.spec_of(sensor))
         except ParameterError as error:
             yield f"{sensor}: {error}"
     for name, value in preset.parameters.items():
         if isinstance(value, str) and value and name.endswith("file") and not Path(value).is_file():
             yield f"parameters.{name}: there is no file {value}"
+
+
+def apply(preset: Preset, spec: SensorSpec) -> None:
+    """Give a sensor a preset and nothing else; refuses what it does not take."""
+    known = {name: quantity for name, quantity, _ in scalars_of(spec.all_parameters)}
+    spec.build(converted(known, preset.parameters_of(spec.name), "parameters"))
 
 
 def check(paths: Sequence[Path]) -> int:

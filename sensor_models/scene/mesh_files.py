@@ -12,6 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
+from sensor_models.scene import kept
 from sensor_models.scene.errors import MeshFileError, SceneError
 from sensor_models.scene.limits import MAX_TRIANGLES, refuse_above_limit
 from sensor_models.scene.obj_files import read_obj
@@ -28,16 +31,46 @@ _IGNORED_EXTENSIONS = re.compile(r"KHR_materials_|KHR_texture_|EXT_texture_|KHR_
 
 
 def read_pieces(data: bytes, file: Path, read_file: ReadFile) -> list[Piece]:
-    """The pieces of a mesh file, one for each group and material of it."""
+    """The pieces of a mesh file, one for each group and material of it; kept for the next time."""
     kind = file.suffix.lower().removeprefix(".")
     if kind not in _READERS:
         raise MeshFileError(f"is none of {', '.join(_READERS)}")
+    key = kept.key_of(kind, data)
     try:
-        return _READERS[kind](data, read_file)
+        found = _kept_pieces(key, read_file)
+        return _read_anew(kind, key, data, read_file) if found is None else found
     except (MeshFileError, SceneError):
         raise
     except Exception as error:  # a damaged file can raise anything inside of the reader
         raise MeshFileError(f"cannot be read as {kind}: {error}") from error
+
+
+def _kept_pieces(key: str, read_file: ReadFile) -> list[Piece] | None:
+    """What was kept of a file, if the files that it refers to are the same as well."""
+    found = kept.load("mesh", key)
+    if found is None:
+        return None
+    about, arrays = found
+    others = ((kept.digest_of_data(read_file(name)), digest) for name, digest in about["others"])
+    if any(there != kept_then for there, kept_then in others):
+        return None
+    return list(kept.from_description(about["pieces"], arrays, {"Piece": Piece}))
+
+
+def _read_anew(kind: str, key: str, data: bytes, read_file: ReadFile) -> list[Piece]:
+    """The pieces of a file, which are kept then."""
+    others: list[tuple[str, str]] = []
+
+    def noted(name: str) -> bytes:
+        content = read_file(name)
+        others.append((name, kept.digest_of_data(content)))
+        return content
+
+    pieces = _READERS[kind](data, noted)
+    arrays: list[NDArray[Any]] = []
+    about = {"others": others, "pieces": kept.description_of(tuple(pieces), arrays)}
+    kept.save("mesh", key, about, arrays)
+    return pieces
 
 
 def _read_stl(data: bytes, _: ReadFile) -> list[Piece]:

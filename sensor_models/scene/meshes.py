@@ -25,6 +25,7 @@ from PIL import Image
 
 from sensor_models.scene import primitives
 from sensor_models.scene.errors import MeshFileError, SceneError
+from sensor_models.scene.kept import digest_of_data
 from sensor_models.scene.limits import (
     check_formula,
     check_triangles,
@@ -62,6 +63,8 @@ class Source:
     is_material: Callable[[str], bool]
     label_number: Callable[[str, str], int]  # name and key -> number
     files: list[Path] = field(default_factory=list)
+    digests: dict[Path, str] = field(default_factory=dict)  # of the files but for the manifest
+    doubtful: bool = False  # something was logged that the next reader should see, too
     triangles: int = 0
     _pieces: dict[Path, list[Piece]] = field(default_factory=dict)
 
@@ -72,7 +75,9 @@ class Source:
         file = file_inside(name, key, self.manifest, self.allow_outside)
         if file not in self.files:
             self.files.append(file)
-        return file, read_limited(file, key, self.manifest)
+        data = read_limited(file, key, self.manifest)
+        self.digests[file] = digest_of_data(data)
+        return file, data
 
     def pieces(self, name: str, key: str) -> list[Piece]:
         """The pieces of a mesh file, which is read once however many meshes are made of it."""
@@ -100,7 +105,7 @@ def build_mesh(name: str, table: MeshTable, source: Source, needs_material: bool
         _check_piece(piece, key, source.manifest)
     _check_parts(table, pieces, key, source.manifest)
     corners, faces = _joined(pieces)
-    vertices, origin = _single(_placed(corners, table), source.manifest, key)
+    vertices, origin = _single(_placed(corners, table), source, key)
     labels = np.concatenate([_labels_of(piece, table, key, source) for piece in pieces])
     materials = [_materials_of(piece, table, key, source, needs_material) for piece in pieces]
     return Mesh(
@@ -251,17 +256,17 @@ def _placed(vertices: Floats, table: MeshTable) -> Floats:
 
 
 def _single(
-    vertices: Floats, manifest: Path, key: str
+    vertices: Floats, source: Source, key: str
 ) -> tuple[NDArray[np.float32], tuple[float, float, float]]:
     """Vertices in single precision, and what they are relative to."""
     low, high = vertices.min(axis=0), vertices.max(axis=0)
     middle = np.rint((low + high) / 2.0)  # whole metres: nothing is lost in taking them off
     if not max(np.abs(low).max(), np.abs(high).max()) <= _FARTHEST_MIDDLE:
         reason = f"has vertices farther than {_FARTHEST_MIDDLE:g} m from the origin"
-        raise SceneError(manifest, key, reason)
+        raise SceneError(source.manifest, key, reason)
     if not (high - low).max() <= 2.0 * _FARTHEST:
         raise SceneError(
-            manifest, key, f"has vertices farther than {_FARTHEST:g} m from its middle"
+            source.manifest, key, f"has vertices farther than {_FARTHEST:g} m from its middle"
         )
     kept = np.ascontiguousarray(vertices, np.float32)
     loss = _largest_difference(kept, vertices)
@@ -272,10 +277,11 @@ def _single(
         kept = moved.astype(np.float32)
         loss = _largest_difference(kept, moved)
     if loss > TOLERABLE_LOSS:
+        source.doubtful = True
         _log.warning(
             "%s: %s: single precision moves vertices by up to %.2g mm, as the mesh is %.6g m "
             "wide; smaller meshes lose less",
-            manifest,
+            source.manifest,
             key,
             1e3 * loss,
             (high - low).max(),

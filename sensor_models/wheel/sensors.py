@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from sensor_models.core.faults import Fault, check_fault
+from sensor_models.core.faults import Fault
 from sensor_models.core.quantities import real
 from sensor_models.core.random import stream_key
-from sensor_models.core.sensor import Held, SampledSensor, Setup, Vector
-from sensor_models.core.spec import Group, Groups, SensorSpec
-from sensor_models.kernels.math.motion import interpolate_joint, interpolate_linear
+from sensor_models.core.sensor import Setup
+from sensor_models.core.spec import Group, SensorSpec
+from sensor_models.core.stepped import SteppedSensor
 from sensor_models.output.records import RecordParameters
 from sensor_models.wheel.encoder import Encoder, EncoderParameters, EncoderReading, warnings_of
 from sensor_models.wheel.odometer import Odometer, OdometerParameters, OdometerReading
@@ -34,40 +34,20 @@ class WheelAngle:
     position: float = real(0.0, "rad", "Rotation of the wheel", name="joint.position")
 
 
-def make_encoder(setup: Setup) -> SampledSensor:
+def make_encoder(setup: Setup) -> SteppedSensor:
     """The encoder with its noise stream."""
     own = setup.parameters.of(EncoderParameters)
     for warning in warnings_of(own):
         setup.warn(warning)
     model = Encoder(own, stream_key(setup.sampling.seed, setup.identity, "noise"))
-
-    def measure(index: int, time: float, joint: Vector, held: Held) -> EncoderReading:
-        faults = held.groups.of(Fault, FAULT), held.groups.of(Fault, SPEED_FAULT)
-        return model.sample(index, time, joint[0], *faults)
-
-    return SampledSensor(setup, model, measure, interpolate_joint, _check_encoder)
+    return SteppedSensor(setup, model.plan(setup.sampling.sample_rate))
 
 
-def _check_encoder(held: Groups) -> None:
-    """The position ends at the limits of the encoder, the speed nowhere."""
-    check_fault(held.of(Fault, FAULT), "position", has_limits=True)
-    check_fault(held.of(Fault, SPEED_FAULT), "speed", has_limits=False)
-
-
-def make_odometer(setup: Setup) -> SampledSensor:
+def make_odometer(setup: Setup) -> SteppedSensor:
     """The odometer with its noise stream."""
     key = stream_key(setup.sampling.seed, setup.identity, "noise")
     model = Odometer(setup.parameters.of(OdometerParameters), key)
-
-    def measure(index: int, time: float, wheel: Vector, held: Held) -> OdometerReading:
-        return model.sample(index, time, wheel[0], held.groups.of(Fault, FAULT))
-
-    return SampledSensor(setup, model, measure, interpolate_linear, _check_odometer)
-
-
-def _check_odometer(held: Groups) -> None:
-    """A distance has no limits."""
-    check_fault(held.of(Fault, FAULT), "distance", has_limits=False)
+    return SteppedSensor(setup, model.plan(setup.sampling.sample_rate))
 
 
 def _encoder_depends(output: str, given: str) -> bool:
@@ -84,6 +64,7 @@ ENCODER = SensorSpec(
     parameters=(Group(EncoderParameters),),
     readings=(Group(EncoderReading),),
     sinks=(Group(RecordParameters),),
+    compiled=True,
     depends=_encoder_depends,
 )
 
@@ -96,4 +77,5 @@ ODOMETER = SensorSpec(
     parameters=(Group(OdometerParameters),),
     readings=(Group(OdometerReading),),
     sinks=(Group(RecordParameters),),
+    compiled=True,
 )

@@ -26,6 +26,7 @@ COMMON: dict[str, dict[str, tuple[str, str | None]]] = {
         "sample_rate": ("Real", "Hz"),
         "inputs_at_step_end": ("Boolean", None),
         "preset": ("String", None),
+        "preset_except": ("String", None),
         "record": ("Boolean", None),
         "output_directory": ("String", None),
         "output_format": ("Enumeration", None),
@@ -91,6 +92,7 @@ ITEMS = {
     "mode": ["incremental", "absolute"],
     "accumulate": ["signed", "absolute"],
     "output_format": ["parquet", "csv"],
+    "record_format": ["parquet", "csv"],
     **inertial_tables.ITEMS,
 }
 #: The same of FMUs whose choices go by the same names and have other items.

@@ -13,7 +13,9 @@ from numpy.lib.recfunctions import repack_fields
 from pypcd4 import PointCloud
 from trimesh.exchange.ply import load_ply
 
-from sensor_models.output.clouds import POINT, POINT_WITH_NORMAL, CloudFormat
+from sensor_models.lidar.readers import read_cloud
+from sensor_models.output.clouds import CloudFormat
+from sensor_models.output.points import POINT, POINT_WITH_NORMAL
 from sensor_models.output.sinks import WriteFiles
 from tests.fmus.host import Instance, open_fmu
 from tests.fmus.lidar_runs import (
@@ -174,7 +176,79 @@ def test_the_index_has_the_parameters_and_then_a_line_for_each_frame(
             "format": "npy",
             "points": len(points),
             "output_frame": "sensor",
+            "cut_off": {"depth": 0, "events": 0, "nesting": 0, "branches": 0, "echoes": 0},
         }
+
+
+@pytest.mark.parametrize("output_double", [False, True])
+@pytest.mark.parametrize("output_format", CloudFormat)
+def test_positions_in_the_world_are_good_to_a_millimetre_at_the_coordinates_of_a_map(
+    lidar_fmu: Path, tmp_path: Path, output_format: CloudFormat, output_double: bool
+) -> None:
+    """A wall 7 m ahead at UTM coordinates, where float32 has steps of 0.5 m."""
+    east, north = 500_000.25, 5_000_000.75
+    box = f"""
+[meshes.wall]
+box = {{ size = [1, 40, 40] }}
+material = "concrete"
+
+[[instances]]
+mesh = "wall"
+position = [{east + 7.5}, {north}, 0]
+"""
+    scene = str(write_manifest(tmp_path, box))
+    own = {"output_frame": 1, "output_format": output_format, "output_double": output_double}
+    values = {**own, "body.position.x": east, "body.position.y": north, "scan_mode": 0}
+    angles = {"azimuth.min": -0.4, "azimuth.max": 0.4, "elevation.min": -0.2, "elevation.max": 0.2}
+    values |= {f"pattern.{name}": value for name, value in angles.items()}
+    with open_fmu(lidar_fmu) as lidar:
+        begin(lidar, scene, tmp_path / "out", **values)
+        lidar.step(0.0, PERIOD)
+        lidar.step(PERIOD, PERIOD)
+        lidar.terminate()
+    line = index_of(tmp_path / "out")[1]
+    file = tmp_path / "out" / line["file"]
+    found = laspy.read(file) if file.suffix in (".las", ".laz") else None
+    points = read_cloud(file) if found is None else found
+    shift = line.get("shift", [0.0, 0.0, 0.0])
+    assert any(shift) == (not output_double and found is None)
+    if output_format == CloudFormat.pcd:
+        assert PointCloud.from_path(file).metadata.viewpoint[:3] == tuple(shift)
+    x, y, z = (np.asarray(points[k], float) + m for k, m in zip("xyz", shift, strict=True))
+    azimuth, elevation = (np.asarray(points[name], float) for name in ("azimuth", "elevation"))
+    assert len(x) > 100
+    np.testing.assert_allclose(x, east + 7.0, rtol=0.0, atol=1e-3)
+    np.testing.assert_allclose(y, north + 7.0 * np.tan(azimuth), rtol=0.0, atol=1e-3)
+    height = 7.0 * np.tan(elevation) / np.cos(azimuth)
+    np.testing.assert_allclose(z, height, rtol=0.0, atol=1e-3)
+
+
+def test_light_that_limits_cut_off_is_counted_and_told_once(
+    lidar_fmu: Path, tmp_path: Path
+) -> None:
+    pane = """
+[meshes.pane]
+box = { size = [0.01, 40, 40] }
+material = "glass"
+"""
+    places = [f"[[instances]]\nmesh = 'pane'\nposition = [{3 + k}, 0, 0]\n" for k in range(3)]
+    scene = str(write_manifest(tmp_path, pane + "".join(places)))
+    angles = {"azimuth.min": -0.1, "azimuth.max": 0.1, "elevation.min": -0.1, "elevation.max": 0.1}
+    values = {f"pattern.{name}": value for name, value in angles.items()} | {"scan_mode": 0}
+    with open_fmu(lidar_fmu) as lidar:
+        begin(lidar, scene, tmp_path / "out", max_depth=1, **values)
+        for k in range(4):
+            lidar.step(PERIOD * k, PERIOD)
+        lidar.terminate()
+        told = [message for message in lidar.messages if "cut off" in message.text]
+    assert len(told) == 1
+    assert "'depth': " in told[0].text
+    lines = index_of(tmp_path / "out")[1:]
+    assert len(lines) >= 3
+    for line in lines:
+        # At the second face of the first pane, where nothing goes on that came through the first.
+        assert line["cut_off"]["depth"] == ROWS * COLUMNS
+        assert sum(line["cut_off"].values()) == ROWS * COLUMNS
 
 
 def test_the_pose_is_in_the_header_of_a_pcd(lidar_fmu: Path, street: str, tmp_path: Path) -> None:
@@ -205,7 +279,7 @@ def test_files_go_to_a_fresh_directory_where_none_is_named(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with open_fmu(lidar_fmu, "on the roof") as lidar:
-        begin(lidar, street, Path(), **{"output_directory": ""})
+        begin(lidar, street, Path(), **{"output_directory": "", "write_files": WriteFiles.on})
         sweep(lidar, 1)
         lidar.terminate()
         file = Path(lidar.get("frame.file"))

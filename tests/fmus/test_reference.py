@@ -37,7 +37,7 @@ EQUATIONS = {
     "Encoder": "sensor_models.kernels.wheel.encoder",
     "Gyroscope": "sensor_models.kernels.inertial.triaxial",
     "Imu": "sensor_models.kernels.inertial.unit",
-    "Lidar": "sensor_models.kernels.lidar.ray_tree",
+    "Lidar": "sensor_models.kernels.light.tree",
     "Magnetometer": "sensor_models.kernels.inertial.magnetic_field",
     "Odometer": "sensor_models.kernels.wheel.odometer",
     "VehicleDynamics": "fmus.vehicle.model",

@@ -1,7 +1,7 @@
 """Branches of rays that are on their way: where they are, what is left of them, what is around.
 
 A branch is a row of numbers and one of ids. Those that wait to be traced lie on a stack, those in
-a packet have a row for each lane (``ray_tree``). Media nest: that of a point is the one that was
+a packet have a row for each lane (``light.tree``). Media nest: that of a point is the one that was
 entered last, and leaving takes out an entry wherever it is.
 """
 
@@ -29,9 +29,10 @@ MOST_BRANCHES = WIDTH * (MOST_DEPTH + 4)
 START_X, START_Y, START_Z, ALONG_X, ALONG_Y, ALONG_Z, WEIGHT, OPTICAL, REDUCED, AHEAD = range(10)
 TIME = 10
 NUMBERS = 11
-# Columns of Branches.ids: lane of its ray, number of the sub-ray, node, depth, events; then how
-# many media are around, and for each who it belongs to and its row in World.media.
-LANE, BEAM_RAY, PLACE, DEPTH, EVENTS, AROUND, OWNERS = 0, 1, 2, 3, 4, 5, 6
+# Columns of Branches.ids: the index that its ray has with who sent it, and the number that its
+# draws go by, one for each ray of a frame; node, depth, events; then how many media are around, and
+# for each who it belongs to and its row in Path.media.
+RAY, NUMBER, NODE, DEPTH, EVENTS, AROUND, OWNERS = 0, 1, 2, 3, 4, 5, 6
 MEDIA = OWNERS + NESTING
 IDS = MEDIA + NESTING
 
@@ -65,13 +66,15 @@ def medium_of(branches: Branches, lane: int) -> int:
 
 
 @njit(**ACCESS)
-def enter(branches: Branches, place: int, owner: int, medium: int) -> None:
-    """Take note that a branch is in a medium now."""
+def enter(branches: Branches, place: int, owner: int, medium: int) -> bool:
+    """Take note that a branch is in a medium now; False if there is no room for it."""
     around = branches.ids[place, AROUND]
-    if around < NESTING:
-        branches.ids[place, OWNERS + around] = owner
-        branches.ids[place, MEDIA + around] = medium
-        branches.ids[place, AROUND] = around + 1
+    if around >= NESTING:
+        return False
+    branches.ids[place, OWNERS + around] = owner
+    branches.ids[place, MEDIA + around] = medium
+    branches.ids[place, AROUND] = around + 1
+    return True
 
 
 @njit(**ACCESS)
@@ -126,5 +129,5 @@ def push(
 @njit(**ACCESS)
 def step_down(branches: Branches, place: int, side: int) -> None:
     """Make a branch that of a child in the heap: side 1 reflected, 2 transmitted."""
-    branches.ids[place, PLACE] = 2 * branches.ids[place, PLACE] + side
+    branches.ids[place, NODE] = 2 * branches.ids[place, NODE] + side
     branches.ids[place, DEPTH] += 1

@@ -12,7 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sensor_models.kernels.lidar.branches import (
+from sensor_models.kernels.light.arrivals import Arrivals
+from sensor_models.kernels.light.branches import (
     AHEAD,
     ALONG_X,
     ALONG_Y,
@@ -29,14 +30,8 @@ from sensor_models.kernels.lidar.branches import (
     leave,
     medium_of,
 )
-from sensor_models.kernels.lidar.echoes import (
-    advance,
-    draw_ahead,
-)
-from sensor_models.kernels.lidar.layout import Task, World
-from sensor_models.kernels.lidar.returns import (
-    Echoes,
-)
+from sensor_models.kernels.light.paths import EVENT_LIMIT, NESTING_LIMIT, Path
+from sensor_models.kernels.light.stretches import advance, draw_ahead
 from sensor_models.kernels.math.rotations import dot
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.hits import (
@@ -106,16 +101,17 @@ def off_surface(length: float) -> float:
 @njit(**ACCESS)
 def cross_boundary(
     view: SceneView,
-    world: World,
+    path: Path,
     bounds: Bounds,
     lane: int,
     number: int,
     flight: Branches,
     row: int,
+    lost: NDArray[np.int64],
 ) -> None:
     """Take note in a row of ``flight`` that a boundary is crossed.
 
-    Those that meet at an edge are crossed together, so who enters twice is in but once.
+    A branch that meets two faces of a volume at their common edge has entered it once.
     """
     show_hit(bounds.packet, bounds.notes, lane, number)
     owner, numbers = hit_owner(bounds.packet, lane), flight.numbers
@@ -124,22 +120,20 @@ def cross_boundary(
     outward = dot(along, hit_normal(view, bounds.packet, lane)) > 0.0
     if outward and entry >= 0:
         leave(flight, row, entry)
-    elif not outward and entry < 0:
-        enter(flight, row, owner, world.medium_of_volume[owner])
+    elif not outward and entry < 0 and not enter(flight, row, owner, path.medium_of_volume[owner]):
+        lost[NESTING_LIMIT] += 1
 
 
 @njit(**ACCESS)
 def pass_bounds(
     view: SceneView,
+    path: Path,
     bounds: Bounds,
     lane: int,
-    task: Task,
-    world: World,
-    keys: NDArray[np.uint64],
-    echoes: Echoes,
+    arrivals: Arrivals,
     flight: Branches,
-    ray: int,
     end: float,
+    lost: NDArray[np.int64],
 ) -> tuple[float, int]:
     """Bring a ray through the boundaries on its way that lie before ``end``.
 
@@ -153,22 +147,29 @@ def pass_bounds(
         length = float(hit_distance(bounds.packet, lane))
         if length >= end:
             break
-        if not advance(task, world, echoes, flight, lane, length - done):
+        if not advance(path, arrivals, flight, lane, length - done):
             return -1.0, number
-        if flight.ids[lane, EVENTS] >= task.most_events:
+        if flight.ids[lane, EVENTS] >= path.most_events:
+            lost[EVENT_LIMIT] += 1
             return -1.0, number
         flight.ids[lane, EVENTS] += 1
         before = medium_of(flight, lane)
-        cross_boundary(view, world, bounds, lane, number, flight, lane)
+        cross_boundary(view, path, bounds, lane, number, flight, lane, lost)
         if medium_of(flight, lane) != before:
-            draw_ahead(task, world, keys, flight, lane, ray)
+            draw_ahead(path, flight, lane)
         done, number = length, number + 1
     return done, number
 
 
 @njit(**ACCESS)
 def look_behind(
-    view: SceneView, world: World, bounds: Bounds, lane: int, flight: Branches, passed: int
+    view: SceneView,
+    path: Path,
+    bounds: Bounds,
+    lane: int,
+    flight: Branches,
+    passed: int,
+    lost: NDArray[np.int64],
 ) -> None:
     """Put the ray of a lane behind the boundaries at the surface it meets, in a row of its own."""
     for k in range(NUMBERS):
@@ -177,6 +178,6 @@ def look_behind(
         flight.ids[BEHIND, k] = flight.ids[lane, k]
     if view.volumes > 0:
         for number in range(passed, min(hits_found(bounds.packet, lane), MOST_EVENTS)):
-            cross_boundary(view, world, bounds, lane, number, flight, BEHIND)
+            cross_boundary(view, path, bounds, lane, number, flight, BEHIND, lost)
         if medium_of(flight, BEHIND) != medium_of(flight, lane):
             flight.numbers[BEHIND, AHEAD] = TO_DRAW
