@@ -4,7 +4,7 @@ Unlike other sensors, it takes frame 0 when the first step begins and not at ini
 many masters connect its inputs only then. Each state of the body goes to the sensor as it becomes
 known (``FrameRun.know``), the one at the start maybe twice; from the first step on, the sensor is
 then asked for the frames that are complete (``FrameRun.take_frames``). The movable bodies of the
-scene are where they are known to be newest.
+scene are seen where they were at the instants of a frame (``scene.history``).
 
 Files are written by a thread of their own while the master goes on. A step takes its frames, then
 waits for the files of the steps before, which are there by then as a rule, and ``frame.file``
@@ -32,6 +32,10 @@ Vector = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
 
 
+#: Rounding of ranges that goes without saying, m.
+MOST_ROUNDING = 1e-3
+
+
 class FrameRun(ABC):
     """One run, from the parameters that are set when it begins."""
 
@@ -47,7 +51,7 @@ class FrameRun(ABC):
         place = fmu.table().by_name["body.position.x"].reference - first
         self._inputs = fmu.values.of_type("Real")[place : place + BODY_SIZE]
         self._scene = SceneUse(parameters.of(SceneName).scene)
-        self._begun = False
+        self._begun, self._told_far = False, False
 
     # ---- what a sensor adds ------------------------------------------------------------------
 
@@ -84,6 +88,7 @@ class FrameRun(ABC):
             return
         self._scene.see(number)
         self.know(time, body)
+        self._warn_if_far(body)
         before, file = 0 if self.writer is None else self.writer.taken, self.newest_file
         self.take_frames()
         self._name_file(before, file)
@@ -93,6 +98,17 @@ class FrameRun(ABC):
         """What there is to see, from the first step on."""
         assert self._scene.scene is not None  # where there is no handle, it is that of the name
         return self._scene.scene
+
+    def _warn_if_far(self, body: Vector) -> None:
+        """Say once where rounding moves what stands still by more than is allowed."""
+        off = self.scene.rays(placed=False).rounding_at(body[:3])
+        if off > MOST_ROUNDING and not self._told_far:
+            self._told_far = True
+            self.fmu.warn(
+                f"body.position = {body[:3].tolist()} lies so far from what stands still in the"
+                f" scene that ranges to it are rounded by up to {1e3 * off:.1f} mm; movable bodies"
+                " are not concerned"
+            )
 
     def _body(self) -> Vector:
         body = self._inputs.copy()

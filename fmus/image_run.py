@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fmus.fmu_state import StateError
 from fmus.frame_run import Arrays, FrameRun, Vector
 from fmus.scene_sensor import FrameSensorFmu, NearestOutputs
 from fmus.variables import Groups
@@ -36,11 +37,14 @@ from sensor_models.output.images import (
     ImageWriter,
     png_scale,
 )
+from sensor_models.scene.history import Sight, load_kernels
 from sensor_models.scene.model import Body, Instance, Material, Mesh, Scene, SurfaceKind
 from sensor_models.scene.pose_memory import BODY_SIZE
 from sensor_models.scene.tracing import RayScene
 
 MOST_ZONES = 64
+#: Stretches of a read-out between whose ends bodies of the scene are interpolated.
+MOTION_SPANS = 64
 #: Before the names of the arrays of a shutter in a saved state.
 SHUTTER = "shutter."
 
@@ -65,6 +69,7 @@ class CameraRun(FrameRun):
             parameters.of(ShutterParameters).rolling_shutter,
             self._camera.parameters.height,
         )
+        self._sight = Sight()
         self._files = parameters.of(ImageFileParameters)
         writer = None
         if self._files.write_files:
@@ -79,12 +84,17 @@ class CameraRun(FrameRun):
 
     def take_frames(self) -> None:
         """Take the frames whose last row is known."""
+        self._sight.follow(self.scene, self._shutter.oldest)
         for index, stamp, poses in self._shutter.frames():
             self._take(index, stamp, poses)
 
     def _take(self, index: int, stamp: float, poses: Vector) -> None:
         """Take a frame with one pose of the body, or with one for each row."""
-        frame = self._camera.capture(self.scene.rays(), poses, index, rolling=poses.ndim > 1)
+        rolling, readout = poses.ndim > 1, self._shutter.readout
+        spans = MOTION_SPANS if rolling else 0
+        moving, unknown = self._sight.over(stamp, readout, spans)
+        rays = self.scene.rays(placed=False)
+        frame = self._camera.capture(rays, poses, index, rolling=rolling, moving=moving)
         own = self._camera.parameters
         size = {"frame.width": own.width, "frame.height": own.height}
         self.show(index, stamp, self._nearest(frame), size)
@@ -93,7 +103,7 @@ class CameraRun(FrameRun):
         if self.writer is not None and files:
             first_row = poses if poses.ndim == 1 else poses[0]
             position, orientation = self._camera.sensor_pose(first_row, index)
-            about = {"position": position, "orientation": orientation}
+            about = {"position": position, "orientation": orientation, **unknown}
             self.writer.put(FrameFiles(index, files, {"frame": index, "time": stamp, **about}))
             self.newest_file = str(self.writer.path_of(index, files[0]))
 
@@ -140,12 +150,18 @@ class CameraRun(FrameRun):
 
     def frame_state(self) -> Arrays:
         """What is known of the motion, and the frames that were begun."""
-        return {f"{SHUTTER}{name}": array for name, array in self._shutter.state.items()}
+        known = {f"{SHUTTER}{name}": array for name, array in self._shutter.state.items()}
+        return {**known, "bodies": self._sight.state}
 
     def restore_frames(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Continue from ``frame_state()`` of this or an equal run."""
         own = {n.removeprefix(SHUTTER): a for n, a in arrays.items() if n.startswith(SHUTTER)}
+        try:
+            sight = Sight.of(arrays)
+        except ValueError as error:
+            raise StateError(f"the state does not fit this FMU: {error}") from error
         self._shutter.state = own
+        self._sight = sight
 
 
 @cache
@@ -158,8 +174,9 @@ def _load_kernels() -> None:
     camera = DepthCamera(
         DepthCameraParameters(width=1, height=1), edges, placement=FramePlacementParameters(on=True)
     )
-    with RayScene(_smallest_scene(), threads=1) as rays:
-        camera.capture(rays, body)
+    scene = _smallest_scene()
+    with RayScene(scene, threads=1) as rays:
+        camera.capture(rays, body, moving=load_kernels(scene))
     camera.sensor_pose(body)
 
 

@@ -47,6 +47,7 @@ from sensor_models.output.clouds import (
     Viewpoint,
 )
 from sensor_models.output.frame_files import FrameFiles
+from sensor_models.scene.history import load_kernels
 from sensor_models.scene.model import (
     Body,
     Instance,
@@ -58,7 +59,7 @@ from sensor_models.scene.model import (
     SurfaceKind,
     SurfaceParameters,
 )
-from sensor_models.scene.pose_memory import POSE_SIZE, PoseMemory, new_content, read_description
+from sensor_models.scene.pose_memory import POSE_SIZE
 from sensor_models.scene.tracing import RayScene
 
 #: Frames that may be in memory at once.
@@ -127,6 +128,7 @@ class LidarRun(FrameRun):
             "duration": frame.duration,
             "position": frame.position,
             "orientation": frame.orientation,
+            **frame.about,
         }
         done = partial(self._buffers.put, cloud)
         writer.put(FrameFiles(frame.number, (file,), known, done))
@@ -185,12 +187,9 @@ def _load_kernels() -> None:
     """Compile or load what a step may need, once, and not in a step."""
     scene, body = _smallest_scene(), np.array((0.0, 0.0, 0.0, *IDENTITY, *[0.0] * 6))
     lidar = Lidar(LidarParameters(), ScanPattern.from_arrays([0.0], [0.0]))
-    memory = bytearray(new_content(scene))
-    bodies = PoseMemory(memory, read_description(memory).place, 1).read().bodies[:, :POSE_SIZE]
-    bodies[0, 0] += 1.0
     cloud, poses = lidar.new_cloud(), lidar.sensor_poses(body.reshape(1, -1))
     with RayScene(scene, threads=1) as rays:
-        lidar.scan(rays, poses, 0, (0.0, 0.0), (0, 1), cloud, bodies)
+        lidar.scan(rays, poses, 0, (0.0, 0.0), (0, 1), cloud, load_kernels(scene))
     cloud.points()
     lidar.sensor_pose(body)
     for kind in (InstantScan, RollingScan):
