@@ -5,6 +5,7 @@ face at the instant of the ray or row.
 """
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ SPEED, START, END, NEAR = 8.0, 10.0, 1.0, 1e-3
 NPY = 4
 #: Instants that a master steps to.
 CUTS = {
+    "1 ms": np.arange(401) / 1000.0,
     "10 ms": np.arange(101) / 100.0,
     "100 ms": np.arange(11) / 10.0,
     "500 ms": np.array([0.0, 0.5, 1.0]),
@@ -34,6 +36,13 @@ AHEAD = {
     "output_format": NPY,
 }
 READOUT, ROWS = 0.06, 16
+IMAGE = {
+    "width": 4,
+    "height": ROWS,
+    "horizontal_fov": 0.05,
+    "max_range": 100.0,
+    "normalize_range": False,
+}
 #: FMU and parameters of each sensor.
 SENSORS: dict[str, tuple[str, dict[str, Any]]] = {
     "instant": ("Lidar", {**AHEAD, "scan_mode": 0}),
@@ -46,12 +55,11 @@ SENSORS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "camera": (
         "DepthCamera",
-        {"width": 4, "height": ROWS, "horizontal_fov": 0.1, "normalize_range": False},
+        IMAGE,
     ),
     "shutter": (
         "DepthCamera",
-        {"width": 4, "height": ROWS, "horizontal_fov": 0.1, "normalize_range": False}
-        | {"rolling_shutter": READOUT},
+        {**IMAGE, "rolling_shutter": READOUT},
     ),
 }
 
@@ -70,9 +78,20 @@ def wagon_at(time: float) -> dict[str, float]:
 
 def go(environment: Instance, sensor: Instance, cut: np.ndarray, at_end: bool) -> None:
     """Both through the instants of a cut, the bodies first."""
-    for time, after in zip(cut[:-1].tolist(), cut[1:].tolist(), strict=True):
+    for time, after in pairwise(cut.tolist()):
         environment.set(wagon_at(after if at_end else time))
         environment.step(time, after - time)
+        sensor.step(time, after - time)
+
+
+def go_apart(environment: Instance, sensor: Instance, cut: np.ndarray, own: np.ndarray) -> None:
+    """Each through its own cut, the bodies as far as the sensor at the end of its steps."""
+    steps, done = iter(pairwise(cut.tolist())), 0.0
+    for time, after in pairwise(own.tolist()):
+        while done < after:
+            begin, done = next(steps)
+            environment.set(wagon_at(done))
+            environment.step(begin, done - begin)
         sensor.step(time, after - time)
 
 
@@ -136,6 +155,31 @@ def test_bodies_are_seen_where_they_are_at_the_instant_of_what_is_seen(
         assert off.size > 20
         assert np.abs(off).max() < NEAR
     assert not any("bodies_known_until" in line for line in index_of(folder))
+
+
+@pytest.mark.parametrize("kind", SENSORS)
+def test_bits_do_not_depend_on_the_steps_of_the_sensor(
+    fmu_directory: Path, environment_fmu: Path, scene: str, tmp_path: Path, kind: str
+) -> None:
+    fmu, parameters = SENSORS[kind]
+    cut = np.unique(np.concatenate([CUTS["10 ms"], CUTS["irregular"]]))
+    runs = []
+    for name in ("10 ms", "100 ms", "500 ms", "irregular"):
+        out = tmp_path / name
+        with (
+            open_fmu(environment_fmu, "world") as environment,
+            open_fmu(fmu_directory / f"{fmu}.fmu", "eye") as sensor,
+        ):
+            rule = {"inputs_at_step_end": True}
+            environment.initialize({"scene": scene, **rule, **wagon_at(0.0)})
+            where = {"scene_handle": environment.get("scene_handle"), "output_directory": str(out)}
+            sensor.initialize({**parameters, **where, **rule, "sample_rate": 10.0})
+            go_apart(environment, sensor, cut, CUTS[name])
+            sensor.terminate()
+        runs.append({file.name: file.read_bytes() for file in sorted(out.glob("eye-*"))})
+    assert len(runs[0]) >= 10
+    for other in runs[1:]:
+        assert other == runs[0]
 
 
 @pytest.mark.parametrize("kind", ["rolling", "raster", "shutter"])
