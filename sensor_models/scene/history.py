@@ -167,9 +167,8 @@ class Sight:
     def state(self) -> Floats:
         """All that is known, (records, 1 + values)."""
         known = self._known
-        return np.concatenate(
-            [known.times[:, np.newaxis], known.states.reshape(len(known.times), -1)], axis=1
-        )
+        values = known.states.reshape(len(known.times), BODY_SIZE * known.states.shape[1])
+        return np.concatenate([known.times[:, np.newaxis], values], axis=1)
 
     @classmethod
     def of(cls, saved: Mapping[str, NDArray[Any]]) -> "Sight":
@@ -184,7 +183,8 @@ class Sight:
         if not fits:
             raise ValueError("the saved states of movable bodies are damaged")
         sight = cls()
-        states = table[:, 1:].reshape(len(table), -1, BODY_SIZE).copy()
+        bodies = (table.shape[1] - 1) // BODY_SIZE
+        states = table[:, 1:].reshape(len(table), bodies, BODY_SIZE).copy()
         sight._known = History(table[:, 0].copy(), states)
         return sight
 

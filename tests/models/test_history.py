@@ -192,6 +192,14 @@ def test_a_saved_sight_continues_with_the_same_bits_in_another_scene(
         assert poses[0].tobytes() == poses[1].tobytes()
 
 
+def test_a_sight_that_has_seen_nothing_is_saved_like_any_other(world: SceneHandle) -> None:
+    sight = Sight.of({"bodies": Sight().state})
+    assert sight.state.tobytes() == Sight().state.tobytes()
+    world.move(0.0, states_at(0.0))
+    sight.follow(world, 0.0)
+    assert sight.over(0.0, 0.0, 0)[0].poses[0, 0, 0] == 0.0
+
+
 def test_another_scene_has_another_past(world: SceneHandle, tmp_path: Path) -> None:
     sight = Sight()
     world.move(0.0, states_at(0.0))

@@ -15,7 +15,26 @@ distance r from its origin off by at most r (w h)^2 / 8 with knots h apart: 0.1 
 at 10 rad/s and 1.6 ms.
 
 Which bodies a packet may meet is found by a cone around its rays and balls around the bodies, then
-by each ray and a box; both are a little too large, so that they never decide on a hit.
+by each ray and a box; both are a little too large, so that they never decide on a hit. Rays of a
+packet that go all ways, as those from mirrors, have no cone and are tried on each body's box.
+
+Measured against Embree's two ways, instances that are placed for each of 32 slices of a frame and
+instances with motion blur (33 time steps, the ray's time, one commit): a sweep of 131,072 rays
+among 20 cars, one thread, on a machine that others use, too.
+
+                                    32 slices   motion blur   here, 32 spans
+    a sweep                         16.2 ms     13.6 ms       16.0 ms
+    error of 95 in 100 hits         60 mm       0.16 mm       0.15 mm
+    the same, all 10 km away        60 mm       1.5 mm        0.15 mm
+    the same, all 100 km away       60 mm       12 mm         0.14 mm
+
+The errors are those of triangles within 3 m of a body that goes 8 m/s and turns by 5 rad/s, in
+frames of 0.1 s, against where each triangle is at the instant of the ray.
+Motion blur is faster by a sixth among so many bodies, and its bits depended on neighbours no more
+than these do. But it needs hierarchies of each sensor's own, built anew for each part of a frame
+and each state of the bodies, with an origin that follows the sensor if bodies are to stay exact
+where they are driven; and 1000 bodies take 6.5 ms to commit. Here a run costs nothing to prepare
+but the poses, and holds no lock and no memory of Embree's.
 """
 
 import math
@@ -116,9 +135,6 @@ def cone_of(packet: Packet) -> Cone:
         square = u * u + v * v + w * w
         scale = 1.0 / math.sqrt(square if shown else 1.0) if shown else 0.0
         rays[UNIT + lane] = scale
-        rays[INVERSE + lane] = 1.0 / (u if abs(u) > LEVEL else LEVEL)
-        rays[INVERSE + WIDTH + lane] = 1.0 / (v if abs(v) > LEVEL else LEVEL)
-        rays[INVERSE + 2 * WIDTH + lane] = 1.0 / (w if abs(w) > LEVEL else LEVEL)
         x, y, z = x + scale * u, y + scale * v, z + scale * w
     for lane in range(WIDTH - 1, -1, -1):
         first = lane if words[VALID + lane] != 0 else first
@@ -266,11 +282,14 @@ def trace_bodies(view: SceneView, packet: Packet, part: int) -> None:
 @njit(**ACCESS)
 def set_aside(packet: Packet) -> None:
     """Keep the rays of a packet, and which there are, while others take their place."""
-    words = packet.words
+    words, rays = packet.words, packet.doubles
     for k in range(7 * WIDTH):
         words[SAVED_RAYS + k] = words[ORIGIN + k]
     for k in range(WIDTH):
         words[SAVED_VALID + k] = words[VALID + k]
+    for k in range(3 * WIDTH):
+        along = rays[ALONG + k]
+        rays[INVERSE + k] = 1.0 / (along if abs(along) > LEVEL else LEVEL)
 
 
 @njit(**ACCESS)
