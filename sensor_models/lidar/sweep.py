@@ -27,8 +27,10 @@ from numpy.typing import NDArray
 
 from sensor_models.core.clock import NEXT_INDEX, SampleClock, Timeline, same_instant
 from sensor_models.core.frames import interpolate_body
+from sensor_models.kernels.light.paths import LIMITS
 from sensor_models.kernels.tracing.sensor_poses import interpolate_bodies
-from sensor_models.lidar.lidar import CloudBuffer, Lidar
+from sensor_models.lidar.lidar import Lidar
+from sensor_models.output.points import CloudBuffer
 from sensor_models.scene.history import ABOUT, Sight
 from sensor_models.scene.pose_memory import BODY_SIZE
 from sensor_models.scene.registry import SceneHandle
@@ -41,6 +43,8 @@ NO_CLOUD: Arrays = {
     "counts": np.zeros(0, np.uint8),
     "points": np.zeros(0, np.uint8),
     "nearest": np.zeros(2),
+    "shift": np.zeros(3),
+    "lost": np.zeros(LIMITS, np.int64),
 }
 
 

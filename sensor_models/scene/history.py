@@ -19,15 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sensor_models.kernels.tracing.histories import AFTER, BEFORE, states_at
-from sensor_models.scene.model import Scene
-from sensor_models.scene.pose_memory import (
-    BODY_SIZE,
-    INSTANT,
-    POSE_SIZE,
-    PoseMemory,
-    new_content,
-    read_description,
-)
+from sensor_models.scene.pose_memory import BODY_SIZE, INSTANT, POSE_SIZE
 
 if TYPE_CHECKING:
     from sensor_models.scene.registry import SceneHandle
@@ -187,16 +179,3 @@ class Sight:
         states = table[:, 1:].reshape(len(table), bodies, BODY_SIZE).copy()
         sight._known = History(table[:, 0].copy(), states)
         return sight
-
-
-def load_kernels(scene: Scene) -> MovingBodies:
-    """Bodies of a scene on the move; compiles or loads what following them needs, on the way."""
-    memory = bytearray(new_content(scene))
-    known = PoseMemory(memory, read_description(memory).place, len(scene.bodies))
-    states = known.read().bodies
-    for time in (0.0, 1.0):
-        states[:, 0] += 1.0
-        known.write(time, states)
-    _, times, records = known.since(0.0)
-    seen = History.of_records(times, records).at([0.5, 1.0])
-    return MovingBodies(np.ascontiguousarray(seen.states[:, :, :POSE_SIZE]), 0, 1)

@@ -69,8 +69,8 @@ def measure(name: str) -> bool:
     holds = True
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder)
-        modules = [*build_fmus.fmu_modules().values(), build_fmus.load_module(NULL_FMU)]
-        build_fmus.build(modules, directory, platforms=[host_platform()])
+        sources = [*build_fmus.fmu_sources().values(), build_fmus.own_source(NULL_FMU)]
+        build_fmus.build(sources, directory, platforms=[host_platform()])
         build_reference_fmu(directory)
         master = build_master(directory)
 

@@ -73,26 +73,17 @@ def test_scan_3_half_way_through_the_frame_the_sensor_is_half_way():
     pattern = rig.aim(np.zeros(count), offset=np.arange(count) / count)
     lidar = rolling(pattern)
     poses = knots(lidar, straight((10.0, 0.0, 0.0)))
-    directions, azimuth, elevation = lidar._angles_of(0)
-    pose = np.empty(12)
+    pose, wall = np.empty(12), rig.scene(rig.across(30.0))
     for some in (poses, poses[::8]):  # at the knots, and between them
-        rays = layout.Rays(
-            directions,
-            azimuth,
-            elevation,
-            pattern.offset,
-            pattern.ring,
-            lidar._spread,
-            np.ascontiguousarray(some),
-            np.empty((len(some), 0), np.int32),
-        )
+        with RayScene(wall, 1) as rays:
+            scan = lidar._scan(rays, np.ascontiguousarray(some), 0, (0, count), None)
         for ray in (0, 1, 333, 500, 999):
-            layout.put_pose(rays, ray, pose)
+            layout.put_pose(scan, ray, pose)
             np.testing.assert_allclose(pose[9:], (ray / count, 0.0, 0.0), atol=1e-12)
-        layout.put_pose(rays, 500, pose)
+        layout.put_pose(scan, 500, pose)
         assert pose[9] == pytest.approx(0.5, abs=1e-12)  # the row's
     # And the points: a wall at 30 m comes nearer by as much; float32 of 30 m.
-    points = sweep(rig.scene(rig.across(30.0)), lidar, straight((10.0, 0.0, 0.0)))
+    points = sweep(wall, lidar, straight((10.0, 0.0, 0.0)))
     np.testing.assert_allclose(points["range"], 30.0 - np.arange(count) / count, rtol=1e-6)
     np.testing.assert_array_equal(points["time"], DURATION * pattern.offset)
 

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sensor_models.kernels.math.motion import interpolate_body
+from sensor_models.kernels.math.motion import interpolate_body_into
 
 Floats = NDArray[np.float64]
 
@@ -52,5 +52,5 @@ def states_at(
             if np.array_equal(one, other) and not one[7:].any():
                 found[k, body] = one
             else:
-                found[k, body] = interpolate_body(one, other, duration, share)
+                interpolate_body_into(found[k, body], one, other, duration, share)
     return beyond
