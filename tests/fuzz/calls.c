@@ -21,7 +21,7 @@
 #include "fmi2FunctionTypes.h"
 #include "fmi2TypesPlatform.h"
 
-enum { FMU_LIMIT = 32, INSTANCES = 3, STATES = 3, VALUES = 12, SECONDS = 60, PATH = 2048 };
+enum { FMU_LIMIT = 32, INSTANCES = 3, STATES = 3, VALUES = 12, SECONDS = 120, PATH = 2048 };
 
 /* Value references of one type. */
 struct range {
