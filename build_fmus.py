@@ -130,7 +130,8 @@ def requirements(model: type[FmuBase]) -> list[str]:
     wanted = (*model.PACKAGES, *OPTIONAL)
     known = {re.split(r"[<>=;[]", r)[0]: r for r in project["dependencies"]}
     found = [requirement for name, requirement in known.items() if name in wanted]
-    return found + [own for own in model.PACKAGES if own not in known]
+    others = (package for package in model.PACKAGES if package not in known)
+    return found + [p if re.search("[<>=]", p) else f"{p}>=0" for p in others]
 
 
 def python_place(executable: str) -> str:

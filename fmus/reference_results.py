@@ -6,9 +6,9 @@ For each FMU there are three files beside each other::
     Imu_ref.csv    time and outputs at the ends of the steps
     Imu_ref.opt    StartTime, StopTime, StepSize, RelTol
 
-Outputs are those of fmpy with the start values of all parameters. Left out are Strings, and
-outputs that are not the same in each run: handles of scenes, whose numbers the process deals out.
-Written by the build only.
+Outputs are those of fmpy with the start values of all parameters, Booleans as 0 and 1. Left out
+are Strings, and outputs that are not the same in each run: handles of scenes, whose numbers the
+process deals out. Written by the build only.
 
 Source: "FMI Cross-Check Rules", sections 4.1 and 4.2 (files and their columns).
 """
@@ -76,7 +76,8 @@ def write_reference_results(fmu: Path, directory: Path) -> list[Path]:
     directory.mkdir(parents=True, exist_ok=True)
     files = [directory / f"{fmu.stem}{suffix}" for suffix in SUFFIXES]
     for path, table in zip(files, (given, found), strict=False):
-        _write_rows(path, [table.dtype.names, *table.tolist()])
+        rows = [[int(v) if isinstance(v, bool) else v for v in row] for row in table.tolist()]
+        _write_rows(path, [table.dtype.names, *rows])
     _write_rows(
         files[2],
         [("StartTime", START), ("StopTime", STOP), ("StepSize", STEP), ("RelTol", 0.0)],

@@ -292,12 +292,13 @@ OVERLAPS = """(() => {
 })()"""
 
 
-@pytest.mark.parametrize("window", ["phone", "page"])
-def test_no_title_is_printed_over_another(request: pytest.FixtureRequest, window: str) -> None:
-    shown: Page = request.getfixturevalue(window)
-    count = "document.querySelectorAll('.annotation-text, g[class^=\\'g-\\'] text').length"
-    assert shown.evaluate(count) >= 20
-    assert shown.evaluate(OVERLAPS) == []
+@pytest.mark.parametrize("width", [420, 720, 960, 1366])
+def test_no_title_is_printed_over_another(report: Path, width: int) -> None:
+    with open_page(report, width, 800) as shown:
+        shown.wait_for(READY)
+        count = "document.querySelectorAll('.annotation-text, g[class^=\\'g-\\'] text').length"
+        assert shown.evaluate(count) >= 20
+        assert shown.evaluate(OVERLAPS) == []
 
 
 @pytest.mark.parametrize("figure", sorted(LINES))

@@ -3,8 +3,8 @@
 
 const content = JSON.parse(document.getElementById("data").textContent);
 const views = content.views;
-const phone = matchMedia("(max-width: 600px)");
-const config = () => ({ displaylogo: false, responsive: true, displayModeBar: phone.matches ? false : "hover" });
+const narrow = matchMedia("(max-width: 900px)"); // as in the style sheet
+const config = () => ({ displaylogo: false, responsive: true, displayModeBar: narrow.matches ? false : "hover" });
 const byId = (id) => document.getElementById(id);
 const state = { instant: Math.floor(views.instants.length / 2), all: true, color: "intensity" };
 
@@ -42,7 +42,7 @@ function template() {
 function drawFigures() {
   return Promise.all(
     Object.entries(content.figures).map(([id, figure]) => {
-      const layout = phone.matches ? inOneColumn(figure) : figure.layout;
+      const layout = narrow.matches ? inOneColumn(figure) : figure.layout;
       return Plotly.react(id, figure.data, { ...layout, template: template() }, config());
     }),
   );
@@ -292,7 +292,7 @@ async function start() {
   await drawFigures();
   addButtons();
   await show();
-  for (const query of [matchMedia("(prefers-color-scheme: dark)"), phone]) {
+  for (const query of [matchMedia("(prefers-color-scheme: dark)"), narrow]) {
     query.addEventListener("change", async () => {
       await drawFigures();
       show();

@@ -31,14 +31,18 @@ from sensor_models.output.images import (
     png_scale,
 )
 from sensor_models.output.sinks import FrameTableParameters
+from sensor_models.scene.history import Sight
 from sensor_models.scene.pose_memory import BODY_SIZE
 from sensor_models.scene.registry import SceneHandle
 from sensor_models.scene.tracing import RayScene
 from sensor_models.sight.nearest import NearestOutputs
+from sensor_models.sight.rounding import RoundingWatch
 from sensor_models.sight.scene import SceneName, SceneNumber
 from sensor_models.sight.smallest import moved_bodies, smallest_scene
 
 MOST_ZONES = 64
+#: Stretches of a read-out at whose ends movable bodies are interpolated.
+MOTION_SPANS = 64
 #: Before the names of the arrays of a shutter in a saved state.
 SHUTTER = "shutter."
 
@@ -91,6 +95,7 @@ class DepthCameraSensor:
             setup.parameters.of(ShutterParameters).rolling_shutter,
             self._camera.parameters.height,
         )
+        self._sight, self._rounding = Sight(), RoundingWatch(setup.warn)
         self._format = ImageFormat(setup.parameters.of(ImageFileParameters).output_format)
         self._files = setup.files
 
@@ -102,19 +107,24 @@ class DepthCameraSensor:
     def advance(self, inputs: Inputs, t0: float, t1: float) -> Iterator[Result]:
         """The frames whose last row is known."""
         self._shutter.push(t1, inputs.state)
+        self._rounding.look(inputs.held.scene, inputs.state[:3])
+        self._sight.follow(inputs.held.scene, self._shutter.oldest)
         for index, stamp, poses in self._shutter.frames():
             yield self._take(inputs.held.scene, index, stamp, poses)
 
     def _take(self, scene: SceneHandle, index: int, stamp: float, poses: Vector) -> Result:
         """Take a frame with one pose of the body, or with one for each row."""
-        own = self._camera.parameters
-        frame = self._camera.capture(scene.rays(), poses, index, rolling=poses.ndim > 1)
+        own, rolling = self._camera.parameters, poses.ndim > 1
+        spans = MOTION_SPANS if rolling else 0
+        moving, unknown = self._sight.over(stamp, self._shutter.readout, spans)
+        rays = scene.rays(placed=False)
+        frame = self._camera.capture(rays, poses, index, rolling=rolling, moving=moving)
         values = (own.width, own.height, *self._nearest(frame).values, *_zones(frame))
         if not self._files:
             return Result(index, stamp, values)
-        first_row = poses if poses.ndim == 1 else poses[0]
+        first_row = poses[0] if rolling else poses
         position, orientation = self._camera.sensor_pose(first_row, index)
-        about = {"position": position, "orientation": orientation}
+        about = {"position": position, "orientation": orientation, **unknown}
         known = {"frame": index, "time": stamp, **about}
         return Result(index, stamp, values, self._files_of(frame), known)
 
@@ -149,12 +159,15 @@ class DepthCameraSensor:
 
     def state(self) -> Arrays:
         """What is known of the motion, and the frames that were begun."""
-        return {f"{SHUTTER}{name}": array for name, array in self._shutter.state.items()}
+        known = {f"{SHUTTER}{name}": array for name, array in self._shutter.state.items()}
+        return {**known, "bodies": self._sight.state}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Continue from ``state()`` of this or an equal sensor."""
         own = {n.removeprefix(SHUTTER): a for n, a in arrays.items() if n.startswith(SHUTTER)}
+        sight = Sight.of(arrays)
         self._shutter.state = own
+        self._sight = sight
 
     def close(self) -> None:
         """Memory is all that it holds."""
@@ -180,9 +193,8 @@ def _load_kernels() -> None:
         DepthCameraParameters(width=1, height=1), edges, placement=FramePlacementParameters(on=True)
     )
     scene = smallest_scene()
-    moved_bodies(scene)
     with RayScene(scene, threads=1) as rays:
-        camera.capture(rays, body)
+        camera.capture(rays, body, moving=moved_bodies(scene))
     camera.sensor_pose(body)
 
 

@@ -248,7 +248,7 @@ class Timeline:
         samples = []
         for index, stamp in due:
             sampled = values
-            if not clock.is_latest(stamp):
+            if not clock.is_latest(stamp) and before.shape == values.shape:
                 sampled = self._interpolate(
                     before, values, duration, (stamp - before_time) / duration
                 )

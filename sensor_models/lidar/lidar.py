@@ -39,6 +39,7 @@ from sensor_models.light.beam import BeamParameters, pack_beam
 from sensor_models.light.media import absorption_by_extinction, pack_media
 from sensor_models.light.surfaces import pack_materials
 from sensor_models.output.points import CloudBuffer
+from sensor_models.scene.history import MovingBodies
 from sensor_models.scene.model import Scene, SurfaceKind
 from sensor_models.scene.tracing import RayScene
 
@@ -156,7 +157,7 @@ class Lidar:
         times: tuple[float, float],
         columns: tuple[int, int],
         cloud: CloudBuffer,
-        bodies: Floats | None = None,
+        bodies: MovingBodies | None = None,
     ) -> None:
         """Make some columns of a frame.
 
@@ -167,7 +168,7 @@ class Lidar:
             times: start and duration of the frame in s.
             columns: the first, and the one after the last.
             cloud: where the points go.
-            bodies: poses of the movable bodies, (n, 7); None for where they are.
+            bodies: where the movable bodies are meanwhile; None for where they are.
         """
         if columns[0] >= columns[1]:
             return
@@ -195,13 +196,14 @@ class Lidar:
         poses: Floats,
         frame: int,
         columns: tuple[int, int],
-        bodies: Floats | None,
+        bodies: MovingBodies | None,
     ) -> layout.Scan:
         directions, azimuth, elevation = self._angles_of(frame)
         inside = np.full((len(poses), len(scene.scene.volumes)), -1, np.int32)
         if inside.size:
             part = self._knots_of(columns, len(poses))
-            inside[part] = scene.volumes_at(poses[part, 9:], bodies=bodies)
+            times = np.linspace(0.0, 1.0, len(poses))[part]
+            inside[part] = scene.volumes_at(poses[part, 9:], bodies=bodies, times=times)
         return layout.Scan(
             rows=self.pattern.rows,
             first=int(columns[0]),

@@ -82,8 +82,8 @@ class LidarParameters:
     )
     motion_slices: int = integer(
         32,
-        "Parts of a rolling frame in each of which the movable bodies of the scene stand still "
-        "where they are in its middle; the sensor's own motion is followed ray by ray",
+        "Parts of a rolling frame at whose ends the movable bodies of the scene are interpolated; "
+        "each ray sees them at its own time, blended between the two ends around it",
         minimum=1,
         maximum=10_000,
     )

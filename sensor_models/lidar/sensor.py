@@ -47,6 +47,7 @@ from sensor_models.scene.model import SurfaceKind, SurfaceParameters
 from sensor_models.scene.pose_memory import POSE_SIZE
 from sensor_models.scene.tracing import RayScene
 from sensor_models.sight.nearest import NearestOutputs
+from sensor_models.sight.rounding import RoundingWatch
 from sensor_models.sight.scene import SceneName, SceneNumber
 from sensor_models.sight.smallest import moved_bodies, smallest_scene
 
@@ -88,7 +89,7 @@ class LidarSensor:
         self._lidar = lidar_of(setup.parameters, setup.sampling.seed, setup.identity, rate)
         self._file_parameters = setup.parameters.of(CloudFileParameters)
         self._warn: Callable[[str], None] | None = setup.warn  # until light was cut off once
-        self._files = setup.files
+        self._files, self._rounding = setup.files, RoundingWatch(setup.warn)
         self._buffers: queue.SimpleQueue[CloudBuffer | None] = queue.SimpleQueue()
         for _ in range(BUFFERS):
             self._buffers.put(None)  # made when it is needed
@@ -117,6 +118,7 @@ class LidarSensor:
     def advance(self, inputs: Inputs, t0: float, t1: float) -> Iterator[Result]:
         """Send the rays that are due; the frames that are complete then."""
         self._scan.know(t1, inputs.state)
+        self._rounding.look(inputs.held.scene, inputs.state[:3])
         for frame in self._scan.frames(inputs.held.scene):
             cloud = frame.cloud
             self._warn_of_lost(frame)
@@ -130,6 +132,7 @@ class LidarSensor:
                 "position": frame.position,
                 "orientation": frame.orientation,
                 "cut_off": cloud.cut_off,
+                **frame.about,
             }
             yield Result(frame.number, frame.time, values, files, known, done)
 

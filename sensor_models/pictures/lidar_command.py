@@ -118,7 +118,7 @@ def _name(given: argparse.Namespace) -> str:
 
 def cut(points: Points, below: float) -> Points:
     """The points that lie below a height in m, in the frame that they are given in."""
-    return points if below == math.inf else points[column(points, "z") < below]
+    return points if below == math.inf else points[np.asarray(column(points, "z"), float) < below]
 
 
 def read_frame(path: Path, scene: str = "") -> Frame:

@@ -1,8 +1,8 @@
 """The smallest scene that has everything, for kernels to be loaded before they are needed."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sensor_models.scene.history import History, MovingBodies
 from sensor_models.scene.model import (
     Body,
     Instance,
@@ -34,10 +34,14 @@ def smallest_scene() -> Scene:
     )
 
 
-def moved_bodies(scene: Scene) -> NDArray[np.float64]:
-    """The poses of the bodies of a scene after a move, read as from memory that is shared."""
+def moved_bodies(scene: Scene) -> MovingBodies:
+    """Bodies of a scene on the move, followed as from memory that is shared."""
     memory = bytearray(new_content(scene))
-    poses = PoseMemory(memory, read_description(memory).place, len(scene.bodies)).read()
-    bodies = poses.bodies[:, :POSE_SIZE]
-    bodies[0, 0] += 1.0
-    return bodies
+    known = PoseMemory(memory, read_description(memory).place, len(scene.bodies))
+    states = known.read().bodies
+    for time in (0.0, 1.0):
+        states[:, 0] += 1.0
+        known.write(time, states)
+    _, times, records = known.since(0.0)
+    seen = History.of_records(times, records).at([0.5, 1.0])
+    return MovingBodies(np.ascontiguousarray(seen.states[:, :, :POSE_SIZE]), 0, 1)

@@ -45,13 +45,22 @@ def lidar_bars(master: Path, files: FmuFiles) -> list[Bar]:
     return lidar.bars(master, files)
 
 
+def body_bars(files: FmuFiles) -> list[Bar]:
+    """The bars of bodies that move."""
+    from tests.bench import bodies
+
+    return bodies.bars(files)
+
+
 SUBJECTS: dict[str, Subject] = {
     "calls-c": lambda master, fmu: calls.call_in_c(master, fmu("Null"), fmu("Reference")),
     "calls-fmpy": lambda _, fmu: calls.call_in_fmpy(fmu("Null"), fmu("Reference")),
     "load": lambda master, fmu: calls.load(master, fmu("Encoder")),
+    "scene": lambda _master, _fmu: calls.first_frame(),
     "imu": lambda master, fmu: inertial.bars(master, fmu("Imu")),
     "depth": lambda master, fmu: depth_bars(master, fmu("DepthCamera")),
     "lidar": lambda master, fmu: lidar_bars(master, fmu("Lidar")),
+    "bodies": lambda _, fmu: body_bars(fmu("Lidar")),
     "tracing": lambda _master, _fmu: tracing_bars(),
 }
 

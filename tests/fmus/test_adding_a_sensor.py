@@ -1,5 +1,6 @@
 """A sensor of one's own, outside the project: what CONTRIBUTING says it takes is enough."""
 
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,12 @@ def test_it_is_valid_and_has_a_page(own_fmus: Path, name: str) -> None:
     fmu = own_fmus / f"{name}.fmu"
     assert validate_fmu(str(fmu)) == []
     assert name.encode() in page_of(fmu)
+
+
+def test_it_asks_for_packages_of_its_own(own_fmus: Path) -> None:
+    with zipfile.ZipFile(own_fmus / "Thermometer.fmu") as archive:
+        wanted = archive.read("resources/requirements.txt").decode().splitlines()
+    assert {"scipy>=0", "hypothesis>=6"} < set(wanted)
 
 
 def test_a_scalar_sensor_samples_records_and_continues(own_fmus: Path, tmp_path: Path) -> None:

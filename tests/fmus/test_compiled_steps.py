@@ -134,7 +134,10 @@ def test_outputs_in_initialization_mode_are_those_of_the_start(name: str) -> Non
 def test_samples_of_steps_from_c_are_all_recorded(name: str, tmp_path: Path) -> None:
     values = {"sample_rate": 0.0, "record": True, "output_format": 1}
     values["output_directory"] = str(tmp_path)
-    instance = begun(name, **values)
+    instance = made(name, **values)
+    instance.compute_initial()
+    assert list(tmp_path.iterdir()) == []
+    instance.exit_initialization_mode()
     call, context = C_STEP(instance.compiled_step()[0]), instance.compiled_step()[1]
     by_python, count = 0, 2500
     for number in range(count):

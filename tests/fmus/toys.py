@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sensor_models.core.frames import interpolate_joint
 from sensor_models.core.quantities import check, real
 from sensor_models.core.sensor import Held, SampledSensor, Setup
-from sensor_models.core.spec import Group, SensorSpec
+from sensor_models.core.spec import PACKAGES, Group, SensorSpec
 from sensor_models.output.records import RecordParameters
 from sensor_models.wheel.sensors import JointState
 
@@ -68,6 +68,7 @@ SPEC = SensorSpec(
     parameters=(Group(ThermometerParameters),),
     readings=(Group(ThermometerReading),),
     sinks=(Group(RecordParameters),),
+    packages=(*PACKAGES, "scipy", "hypothesis>=6"),
 )
 '''
 

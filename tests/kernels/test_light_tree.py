@@ -13,6 +13,7 @@ from sensor_models.kernels.light.paths import (
     LIMITS,
     NESTING_LIMIT,
     TELL_MISSES,
+    TELL_PLACES,
     TELL_STRETCHES,
 )
 from sensor_models.kernels.light.tree import (
@@ -88,7 +89,7 @@ class Seen:
         ways = np.broadcast_to(np.array(along, float), (len(weights), 3))
         ways = ways / np.linalg.norm(ways, axis=1, keepdims=True)
         path = Lidar(LidarParameters(**own), rig.aim(), seed=3)._path(seen, 0)
-        path = path._replace(told=told_more)
+        path = path._replace(told=told_more | TELL_PLACES)
         volumes = np.full((1, len(seen.volumes)), -1, np.int32)
         volumes[0, :inside] = range(inside)
         self.energy, self.sums = np.zeros(BINS), np.zeros(len(weights))

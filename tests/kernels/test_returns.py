@@ -13,7 +13,6 @@ from sensor_models.kernels.lidar.echoes import (
     NODE,
     PATH,
     RANGE,
-    grown,
     new_echoes,
     place_for,
 )
@@ -35,7 +34,7 @@ def detector_of(**own):
 
 def list_of(pairs, place=PLACE, echoes=None):
     """A table of echoes of one ray, (range, intensity), of nodes 0, 1, ... in this order."""
-    echoes = echoes or new_echoes(WIDTH, len(pairs) + 1)
+    echoes = echoes or new_echoes(WIDTH, 1000)
     lost = np.zeros(LIMITS, np.int64)
     for node, (distance, intensity) in enumerate(pairs):
         at = place_for(echoes, place, lost)
@@ -133,7 +132,7 @@ def test_sorting_keeps_the_order_of_equal_echoes(pairs):
 
 
 def test_a_ray_that_has_all_the_echoes_it_may_have_counts_those_that_come():
-    echoes, lost = new_echoes(WIDTH, MOST_ECHOES + 1), np.zeros(LIMITS, np.int64)
+    echoes, lost = new_echoes(WIDTH, 1000), np.zeros(LIMITS, np.int64)
     places = [place_for(echoes, PLACE, lost) for _ in range(MOST_ECHOES + 3)]
     assert places == [*range(MOST_ECHOES), -1, -1, -1]
     assert lost[ECHO_LIMIT] == 3
@@ -141,20 +140,10 @@ def test_a_ray_that_has_all_the_echoes_it_may_have_counts_those_that_come():
     assert lost.sum() == 3
 
 
-def test_a_table_that_grows_keeps_its_echoes():
-    pairs = [(k + 1.0, 1.0) for k in range(7)]
-    echoes = grown(list_of(pairs), 500)
-    list_of([(9.0, 2.0)], PLACE + 1, echoes)
-    own = {"return_mode": ReturnMode.all, "max_returns": 15}
-    ranges = echoes.numbers[chosen_of(detector_of(**own), echoes), RANGE]
-    assert ranges.tolist() == [pair[0] for pair in pairs]
-    assert len(echoes.numbers) == 500
-
-
 def test_lists_of_other_rays_are_left_alone():
     echoes = list_of([(k + 1.0, 1.0) for k in range(5)])
     before = echoes.sizes.copy()
-    other = list_of([(2.0, 1.0), (2.5, 1.0)], PLACE + 1, grown(echoes, 20))
+    other = list_of([(2.0, 1.0), (2.5, 1.0)], PLACE + 1, echoes)
     assert len(chosen_of(detector_of(range_resolution=3.0), other)) == 1
     assert (other.sizes - before)[[PLACE, PLACE + 1]].tolist() == [0, 2]
     assert other.numbers[5:7, RANGE].tolist() == [2.0, 2.5]

@@ -188,4 +188,5 @@ def test_echoes_of_a_divided_beam_do_not_chain_past_the_window(subrays):
     assert len(points) == 2
     assert 10.0 < points["range"][0] < 10.6
     assert points["range"][1] == pytest.approx(11.0, abs=2e-3)
-    assert points["intensity"].sum() == pytest.approx(0.8 / math.pi, rel=1e-4)
+    # But for sub-rays that meet the narrow side of a plate.
+    assert points["intensity"].sum() == pytest.approx(0.8 / math.pi, rel=2e-3)

@@ -101,9 +101,9 @@ def test_every_shipped_preset_passes_the_check(capsys):
 @pytest.mark.parametrize(
     ("sensor", "text", "message"),
     [
-        ("Lamp", "", "Lamp: there is no sensor 'Lamp', there are Accel"),
-        ("Encoder", "colour = 1", "Encoder: colour is no parameter of Encoder"),
-        ("Encoder", 'mode = "sideways"', "mode = 'sideways'"),
+        ("Lamp", "", "preset.sensor: 'Lamp' is none of "),
+        ("Encoder", "colour = 1", "Encoder: parameters: colour is no parameter of this sensor"),
+        ("Encoder", 'mode = "sideways"', "mode = 'sideways' is none of incremental, absolute"),
         ("Encoder", "resolution = -1", "resolution = -1"),
         ("Encoder", "lower = 2\nupper = 1", "lower"),  # a rule between two parameters
         ("Lidar", 'pattern.file = "no.csv"', "parameters.pattern.file: there is no file"),
@@ -145,3 +145,14 @@ def test_the_preset_of_the_page_passes_the_check(tmp_path, capsys):
     (text,) = re.findall("```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert command(["check", str(written(tmp_path, text))]) == 0
     assert capsys.readouterr().out.endswith("Gyro 7 for Gyroscope, 17 parameters\n")
+
+
+def test_parameters_and_groups_can_be_left_out(own):
+    text = "power = 1\nglow.xyz = 2\nglowing = 3\nfilter.cutoff = 4\nfilter.order = 5\n"
+    written(own[0], GOOD + text)
+    everything = load_preset("Lamp", "Any-1 X")
+    left = load_preset("Lamp", "Any-1 X", without=" glow, filter.order,,")
+    assert everything.keys() - left.keys() == {"glow.x", "glow.y", "glow.z", "filter.order"}
+    assert load_preset("Lamp", "Any-1 X") == everything
+    with pytest.raises(ParameterError, match=r"preset_except: .* sets nothing called 'fil'"):
+        load_preset("Lamp", "Any-1 X", without="fil")

@@ -12,9 +12,10 @@ by a matrix, so with e = x - (u - s L) and f = x' - s
     (e, f) <- A (e, f),   s = (u - last u)/dt
 
 It starts in equilibrium with the first input. Where the motion is known between samples
-(``steps``), the inputs lie closer than the samples: at least 12 in a period of the cutoff, so that
-the straight lines between them take sinc(1/12)^2 of a signal there, 0.2 dB. Where only samples are
-known, a signal near half their rate is lost more: 4.7 dB at 80 Hz of 200 Hz.
+(``steps``), the inputs lie closer than the samples: at least 12 in a period of the cutoff, but at
+most 64 in a sampling period, so that the straight lines between them take sinc(1/12)^2 of a signal
+at the cutoff, 0.2 dB. Where only samples are known, a signal near half their rate loses 4.7 dB
+more: 80 Hz of 200 Hz.
 
 Noise in front of the low-pass is drawn for each input, with the deviation density sqrt(rate of
 inputs), so it is white up to half that rate. What a low-pass of order 1 would let pass of the noise

@@ -6,8 +6,10 @@ with the weight W and the reduced path Q of an arrival, the beam factor A, and i
 f(l, l) (n.l) in 1/sr at a surface, the back-scatter strength in a medium.
 
 The echoes of all rays whose trees are under way lie in one table, whatever branch and sub-ray
-they come from, each with the place of the next one of its ray. The table grows where it has to. A
-ray has room for ``MOST_ECHOES``; what comes after them is dropped and counted.
+they come from, each with the place of the next one of its ray. A ray may have ``ECHOES_OF_PART``
+for each sub-ray, and ``MOST_ECHOES`` in all; what comes after them is dropped and counted. The
+table is as large as a packet may need. One that grows took a fifth more time for every ray:
+references to an array that may be replaced are counted whenever it is handed on.
 
 Source: AGX (lidar, intensity), corrected: both ways are weighted.
 """
@@ -27,10 +29,10 @@ from sensor_models.kernels.light.tree import Tree
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.packets import ACCESS
 
-#: Echoes that a ray may have, of all of its sub-rays together.
-MOST_ECHOES = 1 << 14
-#: Echoes that a table has room for at first.
-FIRST_ROOM = 4096
+#: Echoes that a ray may have: for each sub-ray, but no more than the second number.
+ECHOES_OF_PART, MOST_ECHOES = 512, 1 << 13
+#: Echoes beyond which rays are finished before others are begun, so that tables stay in the cache.
+MANY_ECHOES = 2048
 
 # Columns of Echoes.numbers and Echoes.ids.
 RANGE, INTENSITY, COSINE, NORMAL_X, NORMAL_Y, NORMAL_Z, PATH = range(7)
@@ -47,11 +49,14 @@ class Echoes(NamedTuple):
     first: NDArray[np.int64]  # (rays,): the first one of each ray
     last: NDArray[np.int64]  # (rays,)
     sizes: NDArray[np.int64]  # (rays,): how many each ray has
+    most: int  # that a ray may have
 
 
 @njit(cache=True)
-def new_echoes(rays: int = WIDTH, room: int = FIRST_ROOM) -> Echoes:
-    """Room for the echoes of some rays."""
+def new_echoes(rays: int, subrays: int) -> Echoes:
+    """Room for the echoes of some rays: many, and what those of one more packet may have."""
+    most = min(ECHOES_OF_PART * subrays, MOST_ECHOES)
+    room = MANY_ECHOES + WIDTH * most
     return Echoes(
         np.empty((room, NUMBERS)),
         np.empty((room, IDS), np.int64),
@@ -59,18 +64,8 @@ def new_echoes(rays: int = WIDTH, room: int = FIRST_ROOM) -> Echoes:
         np.zeros(rays, np.int64),
         np.zeros(rays, np.int64),
         np.zeros(rays, np.int64),
+        most,
     )
-
-
-@njit(cache=True)
-def grown(echoes: Echoes, room: int) -> Echoes:
-    """The same echoes in a table with more room."""
-    held = echoes.held[0]
-    numbers = np.empty((room, NUMBERS))
-    ids = np.empty((room, IDS), np.int64)
-    numbers[:held] = echoes.numbers[:held]
-    ids[:held] = echoes.ids[:held]
-    return Echoes(numbers, ids, echoes.held, echoes.first, echoes.last, echoes.sizes)
 
 
 @njit(**ACCESS)
@@ -91,12 +86,9 @@ def counts(detector: Detector, distance: float, intensity: float) -> bool:
 
 @njit(**ACCESS)
 def place_for(echoes: Echoes, ray: int, lost: NDArray[np.int64]) -> int:
-    """Where a new echo of a ray goes, -1 if the ray has as many as it may have.
-
-    The table must have room for it.
-    """
+    """Where a new echo of a ray goes, -1 if the ray has as many as it may have."""
     count = echoes.sizes[ray]
-    if count >= MOST_ECHOES:
+    if count >= echoes.most:
         lost[ECHO_LIMIT] += 1
         return -1
     place: int = echoes.held[0]
@@ -111,7 +103,7 @@ def place_for(echoes: Echoes, ray: int, lost: NDArray[np.int64]) -> int:
 
 @njit(**{**ACCESS, "forceinline": False})
 def take_in(detector: Detector, tree: Tree, echoes: Echoes) -> None:
-    """Make echoes of what came back; the table must have room for as many."""
+    """Make echoes of what came back."""
     arrivals = tree.arrivals
     numbers, ids = arrivals.numbers, arrivals.ids
     for row in range(arrivals.held[0]):

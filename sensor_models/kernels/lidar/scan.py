@@ -32,9 +32,9 @@ from sensor_models.kernels.lidar.echoes import (
     ATMOSPHERIC,
     COSINE,
     ENTITY,
-    FIRST_ROOM,
     INTENSITY,
     LABEL,
+    MANY_ECHOES,
     MATERIAL,
     NODE,
     NORMAL_X,
@@ -44,7 +44,6 @@ from sensor_models.kernels.lidar.echoes import (
     RANGE,
     Echoes,
     counts,
-    grown,
     new_echoes,
     take_in,
 )
@@ -226,25 +225,14 @@ def begin_trees(
     return any_left
 
 
-@njit(cache=True, error_model="numpy")
-def hold(detector: Detector, tree: Tree, echoes: Echoes) -> Echoes:
-    """Make echoes of what came back; their table, which may be a larger one then."""
-    wanted = echoes.held[0] + tree.arrivals.held[0]
-    if wanted > len(echoes.numbers):
-        echoes = grown(echoes, 2 * wanted)
-    take_in(detector, tree, echoes)
-    return echoes
-
-
-@njit(cache=True, error_model="numpy")
+@njit(**{**ACCESS, "forceinline": False})
 def walk(
     view: SceneView, path: Path, detector: Detector, tree: Tree, echoes: Echoes, least: int
-) -> Echoes:
+) -> None:
     """Follow branches until less than some are left."""
     while branches_left(tree) >= least:
         go_on(view, path, tree)
-        echoes = hold(detector, tree, echoes)
-    return echoes
+        take_in(detector, tree, echoes)
 
 
 @njit(**ACCESS)
@@ -314,7 +302,7 @@ def make_columns(
 ) -> None:
     """The columns ``first`` to ``last`` of a frame."""
     tree, lanes, hits, waiting = new_tree(), new_lanes(scan), new_first_hits(), new_waiting()
-    echoes, lists = new_echoes(MOST_WAITING), new_lists()
+    echoes, lists = new_echoes(MOST_WAITING, detector.subrays), new_lists()
     packets, soon = packets_of(scan), may_end_soon(view, detector)
     chunk = own = claim(claims)  # the first chunk is this thread's own place to count at
     while chunk * CHUNK < packets:
@@ -328,14 +316,14 @@ def make_columns(
                     end_packet(view, path, scan, detector, output, tree, lanes, hits, chunk)
                 if begin_trees(path, scan, detector, tree, lanes, waiting, echoes, beam_ray, chunk):
                     arrive(view, path, tree)
-                    echoes = hold(detector, tree, echoes)
+                    take_in(detector, tree, echoes)
                 if branches_left(tree) >= WIDTH:
-                    echoes = walk(view, path, detector, tree, echoes, WIDTH)
-            if waiting.held[0] > MOST_WAITING - WIDTH or echoes.held[0] > FIRST_ROOM // 2:
-                echoes = walk(view, path, detector, tree, echoes, 1)
+                    walk(view, path, detector, tree, echoes, WIDTH)
+            if waiting.held[0] > MOST_WAITING - WIDTH or echoes.held[0] > MANY_ECHOES:
+                walk(view, path, detector, tree, echoes, 1)
                 end_all(scan, detector, output, echoes, lists, waiting)
         chunk = claim(claims)
-    echoes = walk(view, path, detector, tree, echoes, 1)
+    walk(view, path, detector, tree, echoes, 1)
     end_all(scan, detector, output, echoes, lists, waiting)
     for limit in range(LIMITS):
         if own * CHUNK < packets:

@@ -19,7 +19,7 @@ The tree:
 ``interfaces``  reflection and refraction at surfaces
 
 Only what is made once for a thread allocates. Surfaces and media are rows of tables that
-``sensor_models.light`` packs. A kernel takes a row out (``surface_at``, ``medium_at``, ``beam_of``) and hands on a tuple of
-numbers: with an array as argument a function would count a reference to it at each call, in one
-counter for all threads, which took 2.5 times as long even on a single one.
+``sensor_models.light`` packs. A kernel takes a row out (``surface_at``, ``medium_at``, ``beam_of``)
+and hands on a tuple of numbers: with an array as argument a function would count a reference to it
+at each call, in one counter for all threads, which took 2.5 times as long even on a single one.
 """

@@ -11,6 +11,9 @@ MISSED        The branch met nothing within reach (only if ``Path.told`` asks fo
 STRETCH       A branch came some way through a medium (only if asked for). The numbers are those at
               the beginning of the stretch, and ``STRENGTH`` is its length in m.
 
+Places, directions and times, and which facet of which body it was, are there only if
+``Path.told`` asks for them: they take longer than all else.
+
 ``WEIGHT`` is what is left of the weight that the ray set out with: transmission of the media and
 shares of the interfaces on the way there. The arrivals of one ray are a tree by ``NODE``: that of
 node i > 0 descends from the surface at node (i - 1) // 2, which has arrived before.
@@ -24,6 +27,7 @@ from numpy.typing import NDArray
 
 from sensor_models.kernels.light import branches
 from sensor_models.kernels.light.branches import MOST_EVENTS, Branches, medium_of
+from sensor_models.kernels.light.paths import TELL_PLACES, Path
 from sensor_models.kernels.math.rotations import Triple
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.hits import (
@@ -72,11 +76,11 @@ def new_arrivals() -> Arrivals:
 
 @njit(**ACCESS)
 def deliver(
-    arrivals: Arrivals, kind: int, flight: Branches, lane: int, ahead: float, strength: float
+    path: Path, arrivals: Arrivals, kind: int, flight: Branches, lane: int, strength: float
 ) -> int:
-    """Note what comes back from some way ahead of where a branch is; returns the row.
+    """Note what comes back from where a branch is; returns the row.
 
-    Weight and paths are those of where the branch is: who calls this corrects them.
+    Who calls this says what it is that sends it back, and where, if it lies ahead.
     """
     row: int = arrivals.held[0]
     arrivals.held[0] = row + 1
@@ -86,25 +90,32 @@ def deliver(
     numbers[row, OPTICAL] = own[lane, branches.OPTICAL]
     numbers[row, REDUCED] = own[lane, branches.REDUCED]
     numbers[row, STRENGTH] = strength
-    numbers[row, COSINE] = 1.0
-    for k in range(3):
-        along = own[lane, branches.ALONG_X + k]
-        numbers[row, NORMAL_X + k] = 0.0
-        numbers[row, ALONG_X + k] = along
-        numbers[row, PLACE_X + k] = own[lane, branches.START_X + k] + ahead * along
-    numbers[row, TIME] = own[lane, branches.TIME]
     ids[row, KIND] = kind
     ids[row, RAY], ids[row, NUMBER] = own_ids[lane, branches.RAY], own_ids[lane, branches.NUMBER]
     ids[row, NODE], ids[row, DEPTH] = own_ids[lane, branches.NODE], own_ids[lane, branches.DEPTH]
     ids[row, MEDIUM] = medium_of(flight, lane)
-    for k in range(ENTITY, IDS):
-        ids[row, k] = -1
+    if path.told & TELL_PLACES:
+        for k in range(3):
+            numbers[row, ALONG_X + k] = own[lane, branches.ALONG_X + k]
+            numbers[row, PLACE_X + k] = own[lane, branches.START_X + k]
+        numbers[row, TIME] = own[lane, branches.TIME]
+        ids[row, OWNER] = ids[row, PRIMITIVE] = -1
     return row
+
+
+@njit(**ACCESS)
+def describe_none(arrivals: Arrivals, row: int) -> None:
+    """Write that an arrival comes from no surface."""
+    numbers, ids = arrivals.numbers, arrivals.ids
+    numbers[row, COSINE] = 1.0
+    numbers[row, NORMAL_X] = numbers[row, NORMAL_Y] = numbers[row, NORMAL_Z] = 0.0
+    ids[row, ENTITY] = ids[row, MATERIAL] = ids[row, LABEL] = -1
 
 
 @njit(**ACCESS)
 def describe_surface(
     view: SceneView,
+    path: Path,
     packet: Packet,
     lane: int,
     arrivals: Arrivals,
@@ -120,5 +131,6 @@ def describe_surface(
     ids[row, ENTITY] = hit_entity(view, packet, lane)
     ids[row, MATERIAL] = hit_material(view, packet, lane)
     ids[row, LABEL] = hit_label(view, packet, lane)
-    ids[row, OWNER] = hit_owner(packet, lane)
-    ids[row, PRIMITIVE] = hit_primitive(packet, lane)
+    if path.told & TELL_PLACES:
+        ids[row, OWNER] = hit_owner(packet, lane)
+        ids[row, PRIMITIVE] = hit_primitive(packet, lane)

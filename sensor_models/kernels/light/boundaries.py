@@ -42,11 +42,10 @@ from sensor_models.kernels.tracing.hits import (
 )
 from sensor_models.kernels.tracing.packets import (
     ACCESS,
-    ORIGIN,
     T_MAX,
     T_MIN,
-    VALID,
     Packet,
+    copy_rays,
     new_packet,
 )
 from sensor_models.kernels.tracing.rays import (
@@ -75,11 +74,8 @@ def new_bounds() -> Bounds:
 def trace_bounds(view: SceneView, packet: Packet, bounds: Bounds, coherent: bool) -> None:
     """Find the boundaries of volumes on the way of a packet that was traced, to what it hits."""
     other = bounds.packet
-    for k in range(ORIGIN, T_MAX):
-        other.words[k] = packet.words[k]
+    copy_rays(packet, other)
     for lane in range(WIDTH):
-        other.words[VALID + lane] = packet.words[VALID + lane]
-        other.floats[T_MAX + lane] = packet.floats[T_MAX + lane]
         if is_hit(packet, lane):
             length = hit_distance(packet, lane)
             other.floats[T_MAX + lane] = length + as_near_as(packet, lane, length)

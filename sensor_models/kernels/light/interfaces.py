@@ -254,8 +254,8 @@ def arrive_at_surface(
         behind = path.media[medium_of(flight, BEHIND), MEDIUM_IOR]
         surface = with_index(surface, behind)
     strength = strength_of(surface, along, normal, cosine, index, path.cone)
-    row = deliver(arrivals, FROM_SURFACE, flight, lane, 0.0, strength)
-    describe_surface(view, packet, lane, arrivals, row, toward, cosine)
+    row = deliver(path, arrivals, FROM_SURFACE, flight, lane, strength)
+    describe_surface(view, path, packet, lane, arrivals, row, toward, cosine)
     if clear:
         meet_dielectric(path, flight, lane, waiting, along, toward, index, behind, away, lost)
     else:

@@ -17,8 +17,8 @@ DEPTH_LIMIT, EVENT_LIMIT, NESTING_LIMIT, BRANCH_LIMIT, ECHO_LIMIT = range(5)
 LIMIT_NAMES = ("depth", "events", "nesting", "branches", "echoes")
 LIMITS = len(LIMIT_NAMES)
 
-#: Bits of ``Path.told``: arrivals that not every detector wants (``light.arrivals``).
-TELL_MISSES, TELL_STRETCHES = 1, 2
+#: Bits of ``Path.told``: what not every detector wants of arrivals (``light.arrivals``).
+TELL_MISSES, TELL_STRETCHES, TELL_PLACES = 1, 2, 4
 
 
 class Path(NamedTuple):

@@ -11,7 +11,13 @@ import math
 from numba import njit
 
 from sensor_models.kernels.light import arrivals as told
-from sensor_models.kernels.light.arrivals import FROM_MEDIUM, STRETCH, Arrivals, deliver
+from sensor_models.kernels.light.arrivals import (
+    FROM_MEDIUM,
+    STRETCH,
+    Arrivals,
+    deliver,
+    describe_none,
+)
 from sensor_models.kernels.light.branches import (
     AHEAD,
     ALONG_X,
@@ -34,7 +40,7 @@ from sensor_models.kernels.light.media import (
     medium_at,
     transmission,
 )
-from sensor_models.kernels.light.paths import TELL_STRETCHES, Path
+from sensor_models.kernels.light.paths import TELL_PLACES, TELL_STRETCHES, Path
 from sensor_models.kernels.math.philox import uniform
 from sensor_models.kernels.tracing.packets import ACCESS
 
@@ -85,11 +91,15 @@ def answer_on_the_way(
     flight.numbers[lane, AHEAD] = math.inf
     medium = medium_of(flight, lane)
     index = path.media[medium, MEDIUM_IOR]
-    row = deliver(arrivals, FROM_MEDIUM, flight, lane, ahead, path.media[medium, BACKSCATTER])
+    row = deliver(path, arrivals, FROM_MEDIUM, flight, lane, path.media[medium, BACKSCATTER])
+    describe_none(arrivals, row)
     numbers = arrivals.numbers
     numbers[row, told.WEIGHT] *= transmission(path.media[medium, ABSORPTION], ahead)
     numbers[row, told.OPTICAL] += index * ahead
     numbers[row, told.REDUCED] += ahead / index
+    if path.told & TELL_PLACES:
+        for k in range(3):
+            numbers[row, told.PLACE_X + k] += ahead * numbers[row, told.ALONG_X + k]
 
 
 @njit(**ACCESS)
@@ -103,7 +113,7 @@ def advance(path: Path, arrivals: Arrivals, flight: Branches, lane: int, length:
     if not (length <= reach and length < math.inf):
         return False
     if path.told & TELL_STRETCHES:
-        deliver(arrivals, STRETCH, flight, lane, 0.0, length)
+        describe_none(arrivals, deliver(path, arrivals, STRETCH, flight, lane, length))
     numbers[lane, WEIGHT] *= transmission(path.media[row, ABSORPTION], length)
     numbers[lane, OPTICAL] += index * length
     numbers[lane, REDUCED] += length / index

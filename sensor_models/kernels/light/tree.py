@@ -51,7 +51,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sensor_models.kernels.light.arrivals import MISSED, Arrivals, deliver, new_arrivals
+from sensor_models.kernels.light.arrivals import (
+    MISSED,
+    Arrivals,
+    deliver,
+    describe_none,
+    new_arrivals,
+)
 from sensor_models.kernels.light.boundaries import (
     Bounds,
     as_near_as,
@@ -241,7 +247,7 @@ def arrive(view: SceneView, path: Path, tree: Tree) -> None:
                 tree.lost,
             )
         elif path.told & TELL_MISSES:
-            deliver(arrivals, MISSED, flight, lane, 0.0, 0.0)
+            describe_none(arrivals, deliver(path, arrivals, MISSED, flight, lane, 0.0))
 
 
 @njit(**ACCESS)
@@ -272,7 +278,7 @@ def branches_left(tree: Tree) -> int:
     return left
 
 
-@njit(**{**ACCESS, "forceinline": False})
+@njit(**ACCESS)
 def go_on(view: SceneView, path: Path, tree: Tree) -> None:
     """Trace the newest branches that wait, and have them arrive."""
     take_off(view, path, tree)
