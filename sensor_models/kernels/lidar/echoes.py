@@ -55,9 +55,12 @@ class Echoes(NamedTuple):
 
 @njit(cache=True)
 def new_echoes(rays: int, subrays: int) -> Echoes:
-    """Room for the echoes of some rays: many, and what those of one more packet may have."""
+    """Room for the echoes of some rays: many, and what may come before the table is emptied.
+
+    That is all of one more packet, and of as many rays that still have branches on the stack.
+    """
     most = min(ECHOES_OF_PART * subrays, MOST_ECHOES)
-    room = MANY_ECHOES + WIDTH * most
+    room = MANY_ECHOES + 2 * WIDTH * most
     return Echoes(
         np.empty((room, NUMBERS)),
         np.empty((room, IDS), np.int64),
