@@ -91,7 +91,9 @@ class InputReader:
         """Held inputs from their bytes in a saved state."""
         if len(content) != sum(array.nbytes for array in self._held):
             raise StateError("the state's held inputs do not fit this FMU")
-        return self._parsed(content, before)
+        known = self._parsed(content, before)
+        self._keep_scene(known, before)
+        return known
 
     def _parsed(self, content: bytes, before: KnownInputs | None) -> KnownInputs:
         values: dict[str, Any] = {}
@@ -121,10 +123,15 @@ class InputReader:
         """Give held inputs the scene of their handle: the one that was before, if it is that."""
         if self._scenes is None or known.held.scene is not None:
             return
-        if before is not None and before.scene_handle == known.scene_handle and before.held.scene:
-            known.held.scene = before.held.scene
-        else:
+        self._keep_scene(known, before)
+        if known.held.scene is None:
             known.held.scene = self._scenes.open(known.scene_handle)
+
+    def _keep_scene(self, known: KnownInputs, before: KnownInputs | None) -> None:
+        """Give held inputs the scene that was before, if that has the same handle."""
+        if known.held.scene is None and before is not None:
+            same = before.scene_handle == known.scene_handle
+            known.held.scene = before.held.scene if same else None
 
 
 def _as_declared(variable: Variable, number: float) -> Any:

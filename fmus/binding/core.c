@@ -270,7 +270,10 @@ Result core_end_initialization(Instance *instance, const char *function) {
     PythonHold hold;
     if (!enter_python(instance, &hold, function)) return RESULT_ERROR;
     PyObject *result = PyObject_CallMethod(instance->slave, "exit_initialization_mode", NULL);
-    if (result) instance->phase = STEPPING;
+    if (result)
+        instance->phase = STEPPING;
+    else
+        instance->is_stale = 1; /* the outputs that were computed went with the run */
     Result status = finish_call(instance, result, function);
     take_compiled_step(instance);
     python_unlock(&hold);

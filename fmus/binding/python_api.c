@@ -230,9 +230,26 @@ static void go_on_in_child(void) {
     end_fork(after_fork_in_child);
 }
 
+/* The library may be unloaded, and a child must not call what is gone then. The `pthread_atfork`
+   that is linked here belongs to libpthread, which takes a handler for one of its own and keeps it;
+   what it calls in glibc takes an owner, whose handlers `__cxa_finalize` removes. */
+#ifdef __GLIBC__
+extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *);
+extern void __cxa_finalize(void *);
+static char owner_of_handlers;
+
+static void renew_lock_after_fork(void) {
+    __register_atfork(NULL, NULL, handles_renew_lock, &owner_of_handlers);
+}
+
+__attribute__((destructor)) static void forget_forks(void) { __cxa_finalize(&owner_of_handlers); }
+#else
+static void renew_lock_after_fork(void) { pthread_atfork(NULL, NULL, handles_renew_lock); }
+#endif
+
 /* Once for each library; a Python of the host's own is the host's affair. */
 static void watch_forks(void) {
-    pthread_atfork(NULL, NULL, handles_renew_lock);
+    renew_lock_after_fork();
     if (!keep_thread_states) return;
     process_lock();
     int first = is_first_in_process();
