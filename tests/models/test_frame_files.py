@@ -190,11 +190,12 @@ def test_what_goes_wrong_when_memory_is_given_back_is_told_as_well(tmp_path):
 
 def test_an_error_is_told_once_with_path_and_reason_and_later_frames_are_written(tmp_path):
     writer = writer_of(tmp_path)
-    good, bad = TextFile("good"), TextFile("bad", error=OSError(28, os.strerror(28)))
+    gate, full = threading.Event(), OSError(28, os.strerror(28))
+    good, bad = TextFile("good"), TextFile("bad", gate=gate, error=full)
     writer.put(FrameFiles(0, (good,), {}))
     writer.put(FrameFiles(1, (bad,), {}))
-    writer.flush(1)
-    writer._worker.wait()
+    writer.flush(1)  # of the next frame nothing is known yet
+    gate.set()
     with pytest.raises(OutputError) as told:
         writer.flush(2)
     assert str(writer.path_of(1, bad)) in str(told.value)
