@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sensor_models.core.frames import BodyState, MountParameters
+from sensor_models.core.frames import MountParameters
 from sensor_models.core.georeference import Georeference
 from sensor_models.core.quantities import ParameterError
 from sensor_models.core.random import stream_key
@@ -352,9 +352,3 @@ class Gnss:
         if np.shape(state) != self._memory.shape:
             raise ValueError(f"state has shape {np.shape(state)}, needs {self._memory.shape}")
         self._memory[:] = state
-
-
-def body_state(state: BodyState) -> Floats:
-    """The state of a body as ``sample`` takes it."""
-    parts = (*state.position, *state.orientation, *state.velocity, *state.angular_velocity)
-    return np.array(parts)
