@@ -7,7 +7,13 @@ heading, x points east and y north. ``kernels.gnss.geodesy`` has the equations.
 import math
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from sensor_models.core.quantities import check, real
+from sensor_models.kernels.gnss.geodesy import ecef_of_geodetic, geodetic_of_ecef, world_axes
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -53,3 +59,24 @@ class Georeference:
     def or_else(self, scene: "Georeference | None") -> "Georeference":
         """This place, or the scene's if nothing was given here (all values are zero)."""
         return scene if scene is not None and self == Georeference() else self
+
+    @property
+    def ecef(self) -> Floats:
+        """Where the origin is, Earth-fixed."""
+        return np.array(ecef_of_geodetic(self.latitude, self.longitude, self.height))
+
+    @property
+    def axes(self) -> Floats:
+        """The axes x, y and z of the world as rows, Earth-fixed."""
+        return np.array(world_axes(self.latitude, self.longitude, self.heading))
+
+    def to_geodetic(self, point: ArrayLike) -> tuple[float, float, float]:
+        """Latitude, longitude (rad) and height of a point of the world."""
+        x, y, z = (self.ecef + np.asarray(point, float) @ self.axes).tolist()
+        latitude, longitude, height = geodetic_of_ecef(x, y, z)
+        return latitude, longitude, height
+
+    def to_world(self, latitude: float, longitude: float, height: float) -> Floats:
+        """The point of the world that has this latitude, longitude (rad) and height."""
+        point: Floats = self.axes @ (ecef_of_geodetic(latitude, longitude, height) - self.ecef)
+        return point

@@ -33,7 +33,6 @@ from sensor_models.gnss.rinex import Observation
 from sensor_models.kernels.gnss import dilution, multipath, receiver
 from sensor_models.kernels.gnss import layout as at
 from sensor_models.kernels.gnss import sky as above
-from sensor_models.kernels.gnss.geodesy import ecef_of_geodetic, world_axes
 from sensor_models.scene.tracing import RayScene
 
 Floats = NDArray[np.float64]
@@ -75,9 +74,8 @@ def pack(
     """The parameters as the kernels take them."""
     packed = np.zeros(at.PARAMETERS_SIZE)
     place = (origin.latitude, origin.longitude, origin.height)
-    packed[at.ORIGIN : at.ORIGIN + 3] = ecef_of_geodetic(*place)
-    axes = world_axes(origin.latitude, origin.longitude, origin.heading)
-    packed[at.WORLD_AXES : at.WORLD_AXES + 9] = np.ravel(axes)
+    packed[at.ORIGIN : at.ORIGIN + 3] = origin.ecef
+    packed[at.WORLD_AXES : at.WORLD_AXES + 9] = origin.axes.ravel()
     packed[at.ORIGIN_GEODETIC : at.ORIGIN_GEODETIC + 3] = place
     packed[at.LEVER : at.LEVER + 3] = mount.position
     packed[at.MODE] = parameters.error_mode
