@@ -107,4 +107,5 @@ def world_axes(latitude: float, longitude: float, heading: float) -> Axes:
 def combine(axes: Axes, vector: Triple) -> Triple:
     """A vector with its parts along three axes, in the frame that the axes are given in."""
     x, y, z = axes
-    return plus(plus(times(vector[0], x), times(vector[1], y)), times(vector[2], z))
+    total: Triple = plus(plus(times(vector[0], x), times(vector[1], y)), times(vector[2], z))
+    return total

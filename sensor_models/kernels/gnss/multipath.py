@@ -63,13 +63,15 @@ def detour(normal: Triple, level: float, antenna: Triple, along: Triple) -> floa
     distance = dot(normal, antenna) - level
     if facing <= 0.0 or distance <= 0.0 or distance > REACH:
         return math.nan
-    return 2.0 * distance * facing
+    extra: float = 2.0 * distance * facing
+    return extra
 
 
 @njit(**PLAIN)
 def mirrored(normal: Triple, along: Triple) -> Triple:
     """The direction that a signal arrives from by a mirror."""
-    return minus(along, times(2.0 * dot(normal, along), normal))
+    arriving: Triple = minus(along, times(2.0 * dot(normal, along), normal))
+    return arriving
 
 
 @njit(**PLAIN)
@@ -84,7 +86,8 @@ def is_candidate(mirrors: Floats, plane: int, antenna: Triple, along: Triple) ->
     length = extra / (2.0 * facing * facing)
     point = plus(antenna, times(length, mirrored(normal, along)))
     off = minus(point, triple_at(row, CENTRE))
-    return dot(off, off) <= row[RADIUS] * row[RADIUS]
+    inside: bool = dot(off, off) <= row[RADIUS] * row[RADIUS]
+    return inside
 
 
 @njit(**ACCESS)

@@ -105,7 +105,8 @@ def _is_survey_due(parameters: Floats, state: Floats, gps_time: float) -> bool:
     """Whether the sky of an earlier sample will not do."""
     if parameters[at.HAS_SCENE] != 0.0 or parameters[at.MODE] >= at.DOP:
         return True
-    return state[at.STARTED] == 0.0 or math.floor(gps_time) != state[at.SURVEYED]
+    due: bool = state[at.STARTED] == 0.0 or math.floor(gps_time) != state[at.SURVEYED]
+    return due
 
 
 @njit(cache=True)
@@ -249,7 +250,8 @@ def _position_error(
     if mode == at.PSEUDORANGE:
         sky, series = satellites[:, :SKY_SIZE], satellites[:, SKY_SIZE:]
         set_range_errors(parameters, keys, index, factor, orbits, series, sky)
-        return shift_of_fix(orbits, sky, axes, int(state[at.COLUMNS]), held, work)
+        moved: Triple = shift_of_fix(orbits, sky, axes, int(state[at.COLUMNS]), held, work)
+        return moved
     g = triple_at(state, at.POSITION_SERIES)
     w = three_white(keys[at.POSITION_WHITE_TERM], index)
     if mode == at.FIXED:
@@ -262,7 +264,8 @@ def _position_error(
         )
     c, n = factor * parameters[at.RANGE_CORRELATED], factor * parameters[at.RANGE_WHITE]
     mixed = (c * g[0] + n * w[0], c * g[1] + n * w[1], c * g[2] + n * w[2])
-    return _root_times(work, axes, mixed)
+    error: Triple = _root_times(work, axes, mixed)
+    return error
 
 
 @njit(**PLAIN)
@@ -365,7 +368,7 @@ def sample(
     work: Floats,
 ) -> int:
     """One sample of a receiver without a scene; what ``begin`` gave, below 0 if there is none."""
-    begun = begin(parameters, index, time, body, orbits, state, satellites)
+    begun: int = begin(parameters, index, time, body, orbits, state, satellites)
     if begun >= 0:
         finish_sample(parameters, keys, index, time, begun > 0, orbits, state, satellites, work)
     return begun
