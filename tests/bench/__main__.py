@@ -45,6 +45,13 @@ def lidar_bars(master: Path, files: FmuFiles) -> list[Bar]:
     return lidar.bars(master, files)
 
 
+def gnss_bars() -> list[Bar]:
+    """The bars of the GNSS receiver."""
+    from tests.bench import gnss
+
+    return gnss.bars()
+
+
 SUBJECTS: dict[str, Subject] = {
     "calls-c": lambda master, fmu: calls.call_in_c(master, fmu("Null"), fmu("Reference")),
     "calls-fmpy": lambda _, fmu: calls.call_in_fmpy(fmu("Null"), fmu("Reference")),
@@ -52,6 +59,7 @@ SUBJECTS: dict[str, Subject] = {
     "imu": lambda master, fmu: inertial.bars(master, fmu("Imu")),
     "depth": lambda master, fmu: depth_bars(master, fmu("DepthCamera")),
     "lidar": lambda master, fmu: lidar_bars(master, fmu("Lidar")),
+    "gnss": lambda _master, _fmu: gnss_bars(),
     "tracing": lambda _master, _fmu: tracing_bars(),
 }
 

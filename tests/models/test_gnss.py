@@ -261,3 +261,14 @@ def test_the_turn_of_the_body_turns_the_lever():
     row = np.array([[0.0, reading.latitude, reading.longitude, reading.height]])
     # rounding of Earth-fixed positions
     assert east_north_up(row)[0] == pytest.approx([0.0, 10.0, 0.0], abs=1e-8)
+
+
+def test_a_georeference_there_and_back():
+    place = dataclasses.replace(PLACE, heading=1.0)
+    point = np.array([4000.0, -2500.0, 60.0])
+    geodetic = place.to_geodetic(point)
+    # rounding of Earth-fixed positions
+    assert place.to_world(*geodetic) == pytest.approx(point, abs=1e-8)
+    reading = make(place, **IDEAL).sample(0, 0.0, body_state(point))
+    assert (reading.latitude, reading.longitude) == pytest.approx(geodetic[:2], abs=1e-15)
+    assert reading.height == pytest.approx(geodetic[2], abs=1e-8)
