@@ -204,12 +204,25 @@ class Gnss:
             begun = receiver.sample(p, keys, index, time, body, orbits, state, satellites, work)
             self._refuse(begun, time, body)
         else:
-            begun = receiver.begin(p, index, time, body, orbits, state, satellites)
-            self._refuse(begun, time, body)
+            self._refuse(self._begin(index, time, body), time, body)
             scene, place, sky = (self._opaque, self._mirrors), self._place, self._sky
             self._rays.run(multipath.look, scene[0], place, scene[1], sky, bodies=bodies, threads=1)
             receiver.finish(p, keys, index, time, True, orbits, state, satellites, work)
-        self._under_way[index % len(self._under_way)] = state[: at.READING_SIZE]
+        self._show(index, state[: at.READING_SIZE])
+
+    def _begin(self, index: int, time: float, body: Floats) -> int:
+        """Place the antenna and survey the sky; below 0 for a sample that cannot be taken."""
+        orbits = self.constellation.orbits
+        begun: int = receiver.begin(
+            self._packed, index, time, body, orbits, self._state, self._satellites
+        )
+        return begun
+
+    def _show(self, index: int, reading: Floats) -> None:
+        """Put a reading among those that are on their way to the outputs."""
+        if index == 0:
+            self._under_way[:, at.TIME] = -np.inf
+        self._under_way[index % len(self._under_way)] = reading
 
     def _refuse(self, begun: int, time: float, body: Floats) -> None:
         if begun == -1:
@@ -248,9 +261,11 @@ class Gnss:
             readings,
         )
         for k in range(max(0, done - len(self._under_way)), done):
-            self._under_way[(first_index + k) % len(self._under_way)] = readings[k]
+            self._show(first_index + k, readings[k])
         if done < len(times):
-            self._refuse(-1 if not np.isfinite(times[done]) else -2, times[done], states[done])
+            time, body, index = float(times[done]), states[done], first_index + done
+            # A sample that is refused changes nothing, and so is refused again.
+            self._refuse(self._begin(index, time, body), time, body)
         return readings
 
     def shown(self, now: float) -> GnssReading | None:
@@ -320,7 +335,9 @@ class Gnss:
 
         The error of a range is that of ``pseudorange``; other error models have none.
         """
-        ranges = self._sky[:, above.DISTANCE] + self._sky[:, above.ERROR]
+        time = self._packed[at.TIME_OF_WEEK] + self._state[at.TIME]
+        ways = self.constellation.positions(time) - self._place[above.IN_ECEF : above.GEODETIC]
+        ranges = np.linalg.norm(ways, axis=1) + self._sky[:, above.ERROR]
         satellites = self.constellation.satellites
         return [(satellites[n], float(ranges[n])) for n in self._in_use(self._state)]
 

@@ -142,8 +142,11 @@ def test_directions_and_distances_as_another_library_has_them():
     places = gnss.constellation.positions(777.0)
     azimuth, elevation, distance = pymap3d.ecef2aer(*places.T, *gnss.antenna, deg=False)
     sky = gnss.sky
-    # roundings of 3e7 m, and of angles of size 1
-    assert sky[:, 7] == pytest.approx(distance, abs=1e-7)
+    ranges = dict(gnss.observations)
+    for satellite, true in zip(gnss.constellation.satellites, distance, strict=True):
+        # roundings of 3e7 m
+        assert ranges.get(satellite, true) == pytest.approx(true, abs=1e-7)
+    # roundings of angles of size 1
     assert np.arcsin(sky[:, 3]) == pytest.approx(elevation, abs=1e-12)
     assert np.arctan2(sky[:, 1], sky[:, 2]) % math.tau == pytest.approx(azimuth, abs=1e-11)
 
@@ -250,6 +253,13 @@ def test_pseudoranges_are_distances_with_errors():
     ideal = make(**IDEAL)
     ideal.sample(0, 0.0, body_state())
     # rounding of distances of 2e7 m
+    assert [distance for _, distance in ideal.observations] == pytest.approx(
+        true[used(ideal)].tolist(), abs=1e-7
+    )
+    # An open sky is surveyed once a second, but ranges belong to the instant.
+    ideal.sample(1, 0.7, body_state((30.0, 0.0, 0.0)))
+    antenna = np.array(pymap3d.geodetic2ecef(*ideal.antenna, deg=False))
+    true = np.linalg.norm(ideal.constellation.positions(0.7) - antenna, axis=1)
     assert [distance for _, distance in ideal.observations] == pytest.approx(
         true[used(ideal)].tolist(), abs=1e-7
     )

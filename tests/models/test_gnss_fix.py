@@ -114,6 +114,15 @@ def test_a_fix_is_shown_after_the_latency():
     assert make(latency=0.25, rate=10.0).shown(99.0) is None
 
 
+def test_a_new_sample_0_forgets_what_was_under_way():
+    gnss = make(latency=0.25, rate=10.0)
+    for k in range(9):
+        gnss.sample(k, k / 10.0, body_state())
+    gnss.sample(0, 0.0, body_state())
+    assert gnss.shown(0.2) is None
+    assert gnss.shown_time(5.0) == 0.0
+
+
 def test_without_latency_the_newest_fix_is_shown():
     gnss = make()
     for k in range(3):
@@ -221,6 +230,19 @@ def test_a_bad_sample_is_refused_and_changes_nothing(time, body, message):
 def test_bad_parameters_are_refused(given, message):
     with pytest.raises(ParameterError, match=message):
         make(**given)
+
+
+def test_a_bad_sample_ends_a_batch_where_it_stands():
+    times, bodies = still(6)
+    bodies[4, 2] = math.nan
+    batch, single = make(), make()
+    with pytest.raises(ParameterError, match="finite numbers"):
+        batch.sample_batch(0, times, bodies)
+    for k in range(4):
+        single.sample(k, times[k], bodies[k])
+    assert (batch.state == single.state).all()
+    with pytest.raises(ParameterError, match="later than"):
+        batch.sample_batch(4, times[3:5], bodies[3:5] * 0.0 + body_state())
 
 
 def test_the_centre_of_the_earth_is_refused():

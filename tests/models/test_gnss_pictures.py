@@ -1,6 +1,10 @@
-"""Pictures of a drive: what is in them, and the command that makes them."""
+"""What docs/gnss.md shows: the picture of a drive, the command that makes it, the example."""
 
 import math
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +17,7 @@ from sensor_models.pictures.gnss_command import CANYON, OPEN, SIZE, drive, drive
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.tracing import RayScene
 
+ROOT = Path(__file__).parents[2]
 PLACE = Georeference(math.radians(48.1), math.radians(11.6), 520.0)
 WAY = np.array([-20.0, -3.0, 1.7]), np.array([70.0, -3.0, 1.7])
 
@@ -50,3 +55,21 @@ def test_a_bad_place_is_refused(given, capsys):
     with pytest.raises(SystemExit):
         main([f"--from={given}"])
     assert "--from" in capsys.readouterr().err
+
+
+def test_the_example_of_the_document_runs():
+    document = (ROOT / "docs" / "gnss.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", document, re.DOTALL)
+    command = [sys.executable, "-c", example]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    latitude, satellites, dilution = map(float, done.stdout.split())
+    assert latitude == pytest.approx(48.1, abs=0.01)
+    assert satellites > 0 < dilution
+
+
+def test_the_document_shows_a_picture_of_the_size_that_is_made():
+    file = ROOT / "docs" / "gnss" / "street_canyon.png"
+    with Image.open(file) as picture:
+        assert picture.size == SIZE
+    assert file.stat().st_size < 120_000

@@ -34,10 +34,10 @@ from sensor_models.kernels.tracing.scene_view import SceneView
 Floats = NDArray[np.float64]
 
 # Columns of a sky, a row for each satellite: its status; the unit vector toward it as east, north
-# and up at the antenna, and along the axes of the world; its distance and the error of its range;
-# the detour of a reflected signal.
-STATUS, EAST, NORTH, UP, ALONG, DISTANCE, ERROR, DETOUR = 0, 1, 2, 3, 4, 7, 8, 9
-SKY_SIZE = 10
+# and up at the antenna, and along the axes of the world; the error of its range; the detour of a
+# reflected signal.
+STATUS, EAST, NORTH, UP, ALONG, ERROR, DETOUR = 0, 1, 2, 3, 4, 7, 8
+SKY_SIZE = 9
 
 # Status of a satellite. From USED on, it takes part in the fix.
 BELOW, HIDDEN, USED, REFLECTED = 0.0, 1.0, 2.0, 3.0
@@ -67,14 +67,13 @@ def survey(
     x_axis, y_axis, z_axis = world
     for row in range(len(orbits)):
         way = minus(satellite_position(orbits, row, time), antenna)
-        distance = math.sqrt(dot(way, way))
-        scale = 1.0 / distance
+        scale = 1.0 / math.sqrt(dot(way, way))
         sky[row, EAST], sky[row, NORTH] = scale * dot(way, east), scale * dot(way, north)
         sky[row, UP] = scale * dot(way, up)
         sky[row, ALONG] = scale * dot(way, x_axis)
         sky[row, ALONG + 1] = scale * dot(way, y_axis)
         sky[row, ALONG + 2] = scale * dot(way, z_axis)
-        sky[row, DISTANCE], sky[row, ERROR], sky[row, DETOUR] = distance, 0.0, 0.0
+        sky[row, ERROR], sky[row, DETOUR] = 0.0, 0.0
         sky[row, STATUS] = USED if sky[row, UP] >= least_sine else BELOW
 
 
