@@ -10,6 +10,7 @@ different planes meet. For the sky of a real day, take the almanac of that day.
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -170,8 +171,7 @@ def read_yuma(path: Path) -> Constellation:
 def _yuma_blocks(lines: list[str]) -> list[tuple[int, list[str]]]:
     """The entries of a file: the number of the first line, and the lines from ``ID`` on."""
     starts = [n for n, line in enumerate(lines) if line.strip().lower().startswith("id:")]
-    ends = [*starts[1:], len(lines)]
-    return [(start + 1, lines[start:end]) for start, end in zip(starts, ends, strict=True)]
+    return [(start + 1, lines[start:end]) for start, end in pairwise([*starts, len(lines)])]
 
 
 def _yuma_row(path: Path, first: int, block: list[str]) -> tuple[Floats, int, bool]:

@@ -75,7 +75,7 @@ def test_a_receiver_uses_an_almanac(tmp_path):
     [
         ("", "0 healthy satellites"),
         ("nothing of the kind\n", "0 healthy satellites"),
-        (ENTRY.format(prn=1, health="000", anomaly="x"), "line 10: 'x' is not a number"),
+        (ENTRY.format(prn=1, health="000", anomaly="x"), "line 11: 'x' is not a number"),
         (ENTRY.format(prn=1, health="000", anomaly="nan"), "'mean anom' is missing"),
         (ENTRY.format(prn=0, health="000", anomaly="1"), "id 0"),
         (2 * ENTRY.format(prn=1, health="000", anomaly="1"), "two entries for one"),
