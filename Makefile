@@ -4,11 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help demo test lint bench fmus format clean
+.PHONY: help demo test setup-tests fuzz lint bench fmus format clean
 
 help:
 	@echo "make demo    build the FMUs, drive through the yard with all sensors, write a report"
-	@echo "make test    run all tests"
+	@echo "make test    run all tests, and install the programs they need where that is allowed"
+	@echo "make setup-tests   install these programs only (Debian packages; root or sudo)"
+	@echo "make fuzz    look for crashes with random calls and scenes, for long"
 	@echo "make lint    check style, types and the layers of the code"
 	@echo "make bench   measure the speed bars against their peers"
 	@echo "make fmus    build the FMUs into build/fmus"
@@ -34,8 +36,19 @@ fmus: $(VENV)/installed
 demo: fmus
 	$(BIN)/python examples/demo.py
 
-test: $(VENV)/installed
+# Before the environment, which Debian's Python cannot make without a package of its own.
+TOOLS := $(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON)) -m tests.tools
+
+test:
+	@$(TOOLS) --if-possible
+	@$(MAKE) --no-print-directory $(VENV)/installed
 	$(BIN)/python -m pytest
+
+setup-tests:
+	@$(TOOLS)
+
+fuzz: $(VENV)/installed
+	$(BIN)/python -m tests.fuzz
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

@@ -13,12 +13,14 @@ are written to a directory.
 
 With ``--scene`` they carry that scene, too, and ``Environment`` has inputs for its bodies; the main
 module of that FMU is then a generated one.
+
+With ``--module FILE`` an FMU is built of a sensor that is declared outside of the project: a Python
+file with one ``SensorSpec``, or with one FMU class. It is built with the others, or alone
+(``--only NAME``).
 """
 
 import argparse
 import hashlib
-import importlib
-import importlib.util
 import os
 import re
 import subprocess
@@ -38,8 +40,10 @@ import sensor_models
 from fmus.base import FmuBase
 from fmus.binding import compile as binding
 from fmus.binding.fmu_loader import OPTIONAL
+from fmus.building.sources import BuildError, Source, fmu_sources, own_source
 from fmus.model_description import model_description
 from fmus.reference import index_page, reference_page
+from fmus.reference_results import write_reference_results
 from fmus.systems import DescriptionError, System, fmu_place, read_system, system_files
 from sensor_models._digest import sources
 from sensor_models.scene.errors import SceneError
@@ -79,52 +83,13 @@ class SceneEnvironmentFmu(EnvironmentFmu):
 LOADER_FILES = ("fmu_loader.py", "locate_python.py")
 
 
-class BuildError(RuntimeError):
-    """Something that keeps the FMUs from being built."""
-
-
-def fmu_modules() -> dict[str, ModuleType]:
-    """The modules of all FMUs by model name, found by their file names."""
-    modules = {}
-    for path in sorted((ROOT / "fmus").glob("*_fmu.py")):
-        if path.stem != "sensor_fmu":
-            module = importlib.import_module(f"fmus.{path.stem}")
-            modules[fmu_class(module).model_name] = module
-    return modules
-
-
-def fmu_class(module: ModuleType) -> type[FmuBase]:
-    """The FMU class that a module defines."""
-    classes = [
-        value
-        for value in vars(module).values()
-        if getattr(value, "__module__", None) == module.__name__
-        and isinstance(value, type)
-        and issubclass(value, FmuBase)
-    ]
-    if len(classes) != 1:
-        raise BuildError(f"{module.__name__} defines {len(classes)} FMU classes, needs one")
-    return classes[0]
-
-
-def load_module(path: Path) -> ModuleType:
-    """A module from a file outside the package ``fmus``: an FMU of somebody's own."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise BuildError(f"{path} is no Python module")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def environment_module(name: str, manifest: Path) -> ModuleType:
-    """The main module of an Environment for a scene, generated."""
+def environment_source(name: str, manifest: Path) -> Source:
+    """An Environment for a scene, whose main module is generated."""
     GENERATED.mkdir(parents=True, exist_ok=True)
     module = GENERATED / (re.sub(r"\W", "_", f"environment_for_{name}") + ".py")
     bodies = read_scene(manifest).bodies
     module.write_text(ENVIRONMENT.format(name=name, bodies=bodies), encoding="utf-8")
-    return load_module(module)
+    return own_source(module)
 
 
 def built_in_scenes() -> dict[str, Path]:
@@ -163,7 +128,10 @@ def requirements(model: type[FmuBase]) -> list[str]:
     """The packages that an FMU needs or may use, as pip wants them."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = (*model.PACKAGES, *OPTIONAL)
-    return [r for r in project["dependencies"] if re.split(r"[<>=;]", r)[0] in wanted]
+    known = {re.split(r"[<>=;[]", r)[0]: r for r in project["dependencies"]}
+    found = [requirement for name, requirement in known.items() if name in wanted]
+    others = (package for package in model.PACKAGES if package not in known)
+    return found + [p if re.search("[<>=]", p) else f"{p}>=0" for p in others]
 
 
 def python_place(executable: str) -> str:
@@ -191,29 +159,28 @@ def package_files(package: ModuleType, pattern: str) -> Iterator[tuple[str, byte
 
 
 def resource_files(
-    module: ModuleType, place: str, scenes: Mapping[str, Path]
+    source: Source, place: str, scenes: Mapping[str, Path]
 ) -> Iterator[tuple[str, bytes]]:
     """Everything in ``resources/``."""
     yield from package_files(sensor_models, "**/*")
     yield from package_files(fmus, "*.py")
     yield from package_files(fmus, "vehicle/*.py")
     yield from package_files(pythonfmu, "*.py")
-    if "scene" in fmu_class(module).table().by_name:  # it can load one
+    if "scene" in source.model.table().by_name:  # it can load one
         yield from scene_files(scenes)
     for name in LOADER_FILES:
         yield f"resources/{name}", (BINDING / name).read_bytes()
     yield "resources/python.txt", place.encode("utf-8", "surrogateescape")
-    lines = requirements(fmu_class(module))
+    lines = requirements(source.model)
     yield "resources/requirements.txt", ("\n".join(lines) + "\n").encode()
     manifest = {
-        "class": f"{module.__name__}:{fmu_class(module).__name__}",
+        "class": f"{source.module}:{source.name}",
         "sensor_models": sensor_models.SOURCE_DIGEST,
         "fmus": fmus.SOURCE_DIGEST,
     }
-    if not module.__name__.startswith("fmus."):
-        source = Path(str(module.__file__)).read_bytes()
-        manifest["main"] = hashlib.sha256(source).hexdigest()[:16]
-        yield f"resources/{module.__name__}.py", source
+    if source.content is not None:
+        manifest["main"] = hashlib.sha256(source.content).hexdigest()[:16]
+        yield f"resources/{source.module}.py", source.content
     lines = [f"{key}={value}\n" for key, value in manifest.items()]
     yield "resources/fmu.txt", "".join(lines).encode()
 
@@ -234,19 +201,19 @@ def description(model: type[FmuBase]) -> bytes:
 
 
 def write_fmu(
-    module: ModuleType,
+    source: Source,
     libraries: Mapping[str, Path],
     place: str,
     output: Path,
     scenes: Mapping[str, Path],
 ) -> Path:
     """Pack one FMU."""
-    model = fmu_class(module)
+    model = source.model
     contents = {
         "modelDescription.xml": description(model),
         "documentation/index.html": reference_page(model),
     }
-    contents.update(resource_files(module, place, scenes))
+    contents.update(resource_files(source, place, scenes))
     contents.update(licence_files())
     for platform_name, library in libraries.items():
         name = f"binaries/{platform_name}/{model.model_name}{library.suffix}"
@@ -269,25 +236,25 @@ def write_archive(target: Path, contents: Mapping[str, bytes]) -> Path:
     return target
 
 
-def read_ssp_source(path: Path, modules: Mapping[str, ModuleType]) -> System:
+def read_ssp_source(path: Path, known: Mapping[str, Source]) -> System:
     """The description of a system of these FMUs."""
-    return read_system(path, {name: fmu_class(module) for name, module in modules.items()})
+    return read_system(path, {name: source.model for name, source in known.items()})
 
 
 def write_ssp(system: System, directory: Path) -> Path:
     """Pack a system with FMUs that were built, beside their directory."""
     contents = system_files(system)
     for part in system.parts:
-        fmu = directory / f"{part.model_name}.fmu"
+        fmu = part.source or directory / f"{part.model_name}.fmu"
         if not fmu.is_file():
             raise BuildError(f"{system.name} needs {fmu}, which was not built")
         contents[fmu_place(part)] = fmu.read_bytes()
     return write_archive(directory.absolute().parent / f"{system.name}.ssp", contents)
 
 
-def write_docs(modules: Sequence[ModuleType], directory: Path) -> Path:
+def write_docs(wanted: Sequence[Source], directory: Path) -> Path:
     """Write the reference pages of FMUs, and an index of them, which is returned."""
-    models = [fmu_class(module) for module in modules]
+    models = [source.model for source in wanted]
     pages = {f"{model.model_name}.html": reference_page(model) for model in models}
     directory.mkdir(parents=True, exist_ok=True)
     for name, page in {**pages, "index.html": index_page(models)}.items():
@@ -296,7 +263,7 @@ def write_docs(modules: Sequence[ModuleType], directory: Path) -> Path:
 
 
 def build(
-    modules: Sequence[ModuleType],
+    wanted: Sequence[Source],
     output: Path,
     python: str = sys.executable,
     platforms: Sequence[str] = tuple(binding.TARGETS),
@@ -317,11 +284,11 @@ def build(
         print(left_out, file=sys.stderr)  # no progress: who reads a log must see it, too
     carried = built_in_scenes() if scenes is None else scenes
     files = []
-    for number, module in enumerate(modules, 1):
+    for number, source in enumerate(wanted, 1):
         started = time.perf_counter()
-        files.append(write_fmu(module, libraries, place, output, carried))
+        files.append(write_fmu(source, libraries, place, output, carried))
         duration = time.perf_counter() - started
-        say(f"[{number}/{len(modules)}] {files[-1]} ({duration:.1f} s)")
+        say(f"[{number}/{len(wanted)}] {files[-1]} ({duration:.1f} s)")
     return files
 
 
@@ -344,6 +311,20 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--docs", type=Path, metavar="DIR", help="write the reference pages and stop"
     )
+    parser.add_argument(
+        "--reference-results",
+        type=Path,
+        metavar="DIR",
+        help="also simulate each FMU with fmpy, and write what FMI Cross-Check wants of that",
+    )
+    parser.add_argument(
+        "--module",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="also build an FMU of the sensor that a Python file of your own declares",
+    )
     parser.add_argument("--list", action="store_true", help="list the FMUs and stop")
     parser.add_argument(
         "--python", default=sys.executable, help="interpreter that the FMUs look for first"
@@ -357,34 +338,47 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build what the command line asks for."""
     options = parse(arguments)
-    modules = fmu_modules()
+    try:
+        known = fmu_sources() | {s.model.model_name: s for s in map(own_source, options.module)}
+    except (BuildError, OSError) as error:
+        print(f"build_fmus: {error}", file=sys.stderr)
+        return 1
     if options.list:
-        for name, module in modules.items():
-            print(f"{name:<20} {fmu_class(module).description_text}")
+        for name, source in known.items():
+            print(f"{name:<20} {source.model.description_text}")
         return 0
-    names = options.only or list(modules)
-    unknown = [name for name in names if name not in modules]
+    names = options.only or list(known)
+    unknown = [name for name in names if name not in known]
     if unknown:
-        print(f"no FMU {', '.join(unknown)}; there are {', '.join(modules)}", file=sys.stderr)
+        print(f"no FMU {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
         return 2
+    return make(options, known, names)
+
+
+def make(options: argparse.Namespace, known: dict[str, Source], names: Sequence[str]) -> int:
+    """Build these of the known FMUs, with what else the command line asks for."""
     scenes = built_in_scenes()
     try:
         if options.scene:
             name, manifest = named_scene(options.scene)
             scenes[name] = manifest
-            modules["Environment"] = environment_module(name, manifest)
+            known["Environment"] = environment_source(name, manifest)
         if options.docs:
-            print(write_docs([modules[name] for name in names], options.docs))
+            print(write_docs([known[name] for name in names], options.docs))
             return 0
-        system = read_ssp_source(options.ssp, modules) if options.ssp else None
+        system = read_ssp_source(options.ssp, known) if options.ssp else None
         build(
-            [modules[name] for name in names],
+            [known[name] for name in names],
             options.output,
             options.python,
             options.platforms,
             quiet=not sys.stdout.isatty(),  # progress is for who is watching
             scenes=scenes,
         )
+        if options.reference_results:
+            for name in names:
+                fmu = options.output / f"{name}.fmu"
+                write_reference_results(fmu, options.reference_results / name)
         if system is not None:
             print(write_ssp(system, options.output))
     except (BuildError, DescriptionError, SceneError, binding.CompileError) as error:

@@ -1,14 +1,16 @@
 """FMI 2.0 co-simulation FMUs around the models of ``sensor_models``.
 
 ``base``               what all FMUs share: values, life cycle, states
-``sensor_fmu``         what all sensors share: sampling, faults, presets, records
+``sensor_fmu``         the FMU class of a sensor, made from its spec
+``sensors``            those of the catalog, by name
 ``run``                a sensor between initialisation and termination
-``scene_sensor``       what sensors share that see the scene; ``frame_run`` is one of these running
+``inputs``, ``outputs``  the values of an instance, as a sensor takes and gives them
 ``variables``          FMI variables made from the declarations of the models
 ``model_description``  modelDescription.xml
 ``fmu_state``          saved states as bytes
-``*_fmu``              one short module for each FMU, found by its name
+``*_fmu``              the FMUs that are no sensors
 ``vehicle``            the vehicle that VehicleDynamics simulates; knows no FMI
+``building``           which FMUs there are; used by the build only
 ``systems``            systems of FMUs as SSP files; used by the build only
 ``reference``          the page on each FMU in its documentation; used by the build only
 ``binding``            the C library between FMI and Python, and what loads it

@@ -5,11 +5,17 @@ that raises has changed nothing. Between initialisation and its end an FMU has a
 ``create_run`` from the parameters that are set by then: it takes in the inputs, does what is to
 be done and puts the results on the outputs. What it knows beyond the values of the variables it
 gives as arrays, for saved states.
+
+A master may read the outputs in Initialization Mode, set inputs and parameters again, and so on.
+The first such reading makes the run (``compute_initial``), which is kept for the end of the
+initialisation if the parameters are still the same by then. Only there does it open its files.
 """
 
 import math
+import sys
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from inspect import getdoc
 from typing import Any, ClassVar, Protocol
 from xml.etree.ElementTree import Element
 
@@ -21,18 +27,11 @@ from pythonfmu.enums import Fmi2Status
 from fmus import fmu_state
 from fmus.fmu_state import FmuState, StateError
 from fmus.model_description import guid_of, model_description
-from fmus.variables import Group, Groups, Values, Variable, VariableTable, convert_preset
+from fmus.variables import Values, Variable, VariableTable, convert_preset
 from sensor_models.core.clock import same_instant
-from sensor_models.core.frames import normalised_orientation
 from sensor_models.core.quantities import ParameterError
-from sensor_models.kernels.math.motion import ORIENTATION
+from sensor_models.core.spec import PACKAGES, PRESET, PRESET_EXCEPT, Group, Groups
 from sensor_models.presets import load_preset
-
-#: What an FMU imports that loads scenes.
-SCENE_PACKAGES = ("embreex", "pillow", "pydantic", "trimesh")
-
-#: Name of the parameter that chooses a preset, in FMUs that have some.
-PRESET = "preset"
 
 
 class Run(Protocol):
@@ -40,6 +39,12 @@ class Run(Protocol):
 
     #: Whether the inputs that are set before a step describe its end.
     inputs_at_step_end: bool
+
+    def open(self) -> None:
+        """Open what is written to; nothing is, before."""
+
+    def begin(self) -> None:
+        """Take in the inputs as what holds at the start; may come again, the last one counts."""
 
     def observe(self, time: float) -> None:
         """Take in the inputs as what holds at ``time``."""
@@ -64,10 +69,8 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
     description_text: ClassVar[str]
     default_step: ClassVar[float] = 0.01
     #: Packages that the FMU imports when it is loaded; others are imported where they are used.
-    PACKAGES: ClassVar[tuple[str, ...]] = ("numba", "numpy", "tomli")
+    PACKAGES: ClassVar[tuple[str, ...]] = PACKAGES
     PARAMETERS: ClassVar[tuple[Group, ...]]
-    #: Parameters of all FMUs of a kind.
-    SHARED: ClassVar[tuple[Group, ...]] = ()
 
     log_categories: ClassVar[dict[str, str]] = {
         "logStatusWarning": "Warnings; always sent",
@@ -79,7 +82,6 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
     }
 
     _table: ClassVar[VariableTable]
-    _told_of_orientation = False
 
     # ---- what an FMU adds --------------------------------------------------------------------
 
@@ -96,6 +98,17 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
     def inputs_of(cls, output: str) -> Sequence[str]:
         """The inputs that an output depends on: all, unless an FMU knows better."""
         return [v.name for v in cls.table().of_causality("input")]
+
+    @classmethod
+    def groups(cls) -> Sequence[Group]:
+        """The groups that its variables are declared in, its own parameters first."""
+        return cls.PARAMETERS
+
+    @classmethod
+    def about(cls) -> str:
+        """What the module says that the FMU is made of; its headline comes first."""
+        named = next(parent for parent in cls.__mro__ if "model_name" in vars(parent))
+        return getdoc(sys.modules[named.__module__]) or ""
 
     # ---- description -------------------------------------------------------------------------
 
@@ -120,6 +133,8 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
         self.values = Values(table)
         self.time = 0.0
         self._run: Run | None = None
+        #: A run that has not begun for good, and the start and parameters that it was made from.
+        self._prepared: tuple[list[Any], Run] | None = None
 
     def storage(self) -> tuple[int, ...]:
         """Where the values are, for the binding."""
@@ -133,15 +148,55 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
             raise ParameterError(f"start time = {start_time} s is not a finite number")
         self.time = start_time
 
+    def compute_initial(self) -> None:
+        """Compute the outputs at the start from what is set so far.
+
+        The binding calls it in Initialization Mode before values are read, where something was
+        set since the last time. Nothing is drawn twice, moved or written. Where parameters or
+        inputs are not valid yet, the outputs have their start values.
+        """
+        try:
+            self._prepare().begin()
+        except Exception:  # why it is refused is said at the end of the initialisation
+            self._drop_prepared()
+
     def exit_initialization_mode(self) -> None:
         """Check all parameters and begin the run."""
-        run = self.create_run(self.time)
+        run = self._prepare()
         try:
-            run.observe(self.time)
+            run.open()
+            run.begin()
         except BaseException:
-            run.close()
+            self._drop_prepared()
             raise
-        self._run = run
+        self._run, self._prepared = run, None
+
+    def _prepare(self) -> Run:
+        """A run from the parameters that are set now: the one that there is, if it has those."""
+        parameters = self.table().of_causality("parameter")
+        given = [self.time, *map(self.values.get, parameters)]
+        if self._prepared is not None and self._prepared[0] != given:
+            self._drop_prepared()
+        if self._prepared is None:
+            self._prepared = given, self.create_run(self.time)
+        return self._prepared[1]
+
+    def _drop_prepared(self) -> None:
+        """Forget what was computed so far, and the outputs that came of it."""
+        if self._prepared is None:
+            return
+        (_, run), self._prepared = self._prepared, None
+        for variable in self.table().of_causality("output"):
+            self.values.set(variable, variable.start)
+        run.close()
+
+    def compiled_step(self) -> tuple[int, int]:
+        """Address of a compiled step and of its context, for a binding that calls it directly.
+
+        ``(0, 0)`` means that there is none, and that steps go through ``do_step``. The binding
+        asks when a run has begun and after a state was set.
+        """
+        return 0, 0
 
     def do_step(self, current_time: float, step_size: float) -> bool:
         """Take in the inputs and do all that falls due."""
@@ -167,6 +222,7 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
 
     def close(self) -> None:
         """End the run and give back all that it holds; may be called at any time."""
+        self._drop_prepared()
         if self._run is not None:
             self._run.close()
             self._run = None
@@ -195,34 +251,27 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
         """The values of Strings."""
         return [self.values.get(self.table().by_reference[reference]) for reference in vrs]
 
-    def _preset(self, name: str) -> dict[str, Any]:
-        preset = load_preset(self.model_name, name)
+    def _preset(self, name: str, without: str = "") -> dict[str, Any]:
+        preset = load_preset(self.model_name, name, without)
         return convert_preset(self.table(), preset, f"preset {name}")
+
+    @classmethod
+    def parameter_groups(cls) -> Sequence[Group]:
+        """The groups of all parameters."""
+        return cls.PARAMETERS
 
     def parameters(self) -> Groups:
         """The parameters, with the preset applied and checked."""
-        variable = self.table().by_name.get(PRESET)
-        chosen = "" if variable is None else self.values.get(variable)
-        preset = self._preset(chosen) if chosen else {}
+        table = self.table().by_name
+        chosen = self.values.get(table[PRESET]) if PRESET in table else ""
+        preset = self._preset(chosen, self.values.get(table[PRESET_EXCEPT])) if chosen else {}
 
         def value_of(name: str) -> Any:
-            variable = self.table().by_name[name]
+            variable = table[name]
             value = self.values.get(variable)
             return preset.get(name, value) if value == variable.start else value
 
-        groups = (*self.PARAMETERS, *self.SHARED)
-        return Groups({group: group.build(value_of) for group in groups})
-
-    def normalise_orientation(self, body: NDArray[np.float64]) -> None:
-        """Bring the orientation in a body's state to unit length.
-
-        All zeros mean that nobody connected it: it is then that of the world.
-        """
-        place = slice(ORIENTATION, ORIENTATION + 4)
-        body[place], connected = normalised_orientation(*body[place].tolist())
-        if not connected and not self._told_of_orientation:
-            self._told_of_orientation = True
-            self.warn("body.orientation is all zeros, as if not connected: taken as 1, 0, 0, 0")
+        return Groups({group: group.build(value_of) for group in self.parameter_groups()})
 
     def warn(self, message: str) -> None:
         """Send a warning to the master."""
@@ -265,23 +314,31 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
         before.take(self.values)
         self.values.take(restored)
         try:
-            run = self._run_of(before, time) if run_arrays else None
-            if run is not None:
-                run.restore(run_arrays)
+            run = self._run_of(before, time, run_arrays) if run_arrays else None
         except BaseException:
             self.values.take(before)
             raise
+        if self._prepared is not None:
+            (_, prepared), self._prepared = self._prepared, None
+            prepared.close()
         if self._run is not None and self._run is not run:
             self._run.close()
         self._run, self.time = run, time
 
-    def _run_of(self, before: Values, time: float) -> Run:
-        """The present run if it has the parameters that are set now, else a new one."""
+    def _run_of(self, before: Values, time: float, arrays: dict[str, Any]) -> Run:
+        """A run that continues from arrays: the present one, if its parameters are set now."""
         parameters = self.table().of_causality("parameter")
-        unchanged = all(before.get(v) == self.values.get(v) for v in parameters)
-        if self._run is not None and unchanged:
+        if self._run is not None and all(before.get(v) == self.values.get(v) for v in parameters):
+            self._run.restore(arrays)
             return self._run
-        return self.create_run(time)
+        run = self.create_run(time)
+        try:
+            run.restore(arrays)
+            run.open()
+        except BaseException:
+            run.close()
+            raise
+        return run
 
     def _fmu_state_to_bytes(self, state: FmuState) -> bytes:
         return fmu_state.to_bytes(state, self.model_name, self.guid)

@@ -15,17 +15,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fmus.base import SCENE_PACKAGES, FmuBase
+from fmus.base import FmuBase
 from fmus.fmu_state import StateError
-from fmus.variables import Group, Variable, declare
+from fmus.variables import Variable, declare
 from sensor_models.core.frames import IDENTITY, WXYZ, XYZ, Quaternion, normalised_orientation
 from sensor_models.core.quantities import boolean, integer, real, string
+from sensor_models.core.spec import SCENE_PACKAGES, Group
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.model import Body
 from sensor_models.scene.registry import BODY_SIZE, open_scene
-
-#: A built-in scene, with bodies.
-DEFAULT_SCENE = "yard"
+from sensor_models.sight.scene import DEFAULT_SCENE
 
 #: Where the orientation is in the state of a body.
 _ORIENTATION = slice(3, 7)
@@ -119,14 +118,19 @@ class EnvironmentFmu(FmuBase):
 
     def create_run(self, start: float) -> "World":
         """The scene, opened."""
-        return World(self)
+        return World(self, start)
+
+    @classmethod
+    def groups(cls) -> Sequence[Group]:
+        """Its parameters, a body, its output."""
+        return (*cls.PARAMETERS, Group(MovableBody), Group(EnvironmentOutputs))
 
 
 class World:
     """An open scene whose bodies follow the inputs of an instance."""
 
-    def __init__(self, fmu: EnvironmentFmu) -> None:
-        self._fmu = fmu
+    def __init__(self, fmu: EnvironmentFmu, start: float) -> None:
+        self._fmu, self._start = fmu, start
         own = fmu.parameters().of(EnvironmentParameters)
         self.inputs_at_step_end = own.inputs_at_step_end
         # A saved state has the handle that the sensors, whose states go with it, were given.
@@ -148,6 +152,13 @@ class World:
                 " do not move; an Environment built with build_fmus.py --scene moves them"
             )
         return places
+
+    def open(self) -> None:
+        """There is nothing to write."""
+
+    def begin(self) -> None:
+        """Hand on where the bodies are at the start."""
+        self.observe(self._start)
 
     def observe(self, time: float) -> None:
         """Hand on where the bodies are."""
@@ -201,6 +212,6 @@ def _bodies_of(scene: str) -> tuple[Body, ...]:
 def _inputs_of(body: Body) -> list[Variable]:
     """The inputs for a body, which start with the pose that its scene gives."""
     starts = [*body.position, *body.orientation]
-    variables = Group(MovableBody, body.name).variables("input")
+    variables = declare((Group(MovableBody, body.name),), "input")
     poses = [dataclasses.replace(v, start=s) for v, s in zip(variables, starts, strict=False)]
     return [*poses, *variables[len(starts) :]]

@@ -89,7 +89,11 @@ def from_bytes(data: bytes, model: str, guid: str) -> FmuState:
     if offset != len(content):
         raise StateError("the state is longer than its header says")
     phase, time = header["phase"], header["time"]
-    if phase not in PHASES or not (isinstance(time, float) and math.isfinite(time)):
+    if (
+        type(phase) is not int
+        or phase not in PHASES
+        or not (isinstance(time, float) and math.isfinite(time))
+    ):
         raise StateError(f"the state has phase {phase} and time {time}, which no state has")
     return FmuState(phase, time, tuple(header["strings"]), arrays)
 

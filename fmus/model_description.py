@@ -39,7 +39,9 @@ DEGREES = 57.29577951308232
 DISPLAY_UNITS = {"rad": "deg", "rad/s": "deg/s", "rad/s2": "deg/s2"}
 
 CAPABILITIES = {
-    "needsExecutionTool": "true",  # an installed Python
+    # The Python that it needs is no tool that a master would have to start or to have a licence
+    # of; some masters refuse FMUs that say they need one.
+    "needsExecutionTool": "false",
     "canHandleVariableCommunicationStepSize": "true",
     "canInterpolateInputs": "false",
     "canRunAsynchronuously": "false",

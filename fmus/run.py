@@ -1,25 +1,35 @@
-"""A sensor between initialisation and termination: model, clock, faults, outputs and record."""
+"""A sensor between initialisation and termination: inputs in, results out.
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from operator import itemgetter
-from struct import Struct
+One run drives all sensors, those that sample and those that take frames, by the contract of
+``sensor_models.core.sensor``. Data flows one way: inputs of the instance -> sensor -> outputs,
+record and files. What happens in a step:
+
+1. The inputs are read. Held ones (faults, temperature, a scene) are made into what the sensor gets
+   only if they changed; what cannot be applied is refused here, and nothing has changed.
+2. The sensor gives the results that fall due, in order. Each goes to the record and to the files.
+3. The newest result goes to the outputs: for samples at the end, as a step that is refused leaves
+   them as they were, for frames one by one, as a frame that was taken stays taken.
+"""
+
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fmus.fmu_state import StateError
-from fmus.variables import Groups, Variable, declare
-from sensor_models.core.clock import SampleClock, SamplingParameters, Timeline
-from sensor_models.core.quantities import ParameterError
-from sensor_models.output.records import Record, RecordParameters, flattener
+from fmus.inputs import InputReader, KnownInputs
+from fmus.outputs import OutputWriter
+from sensor_models.core.sensor import Inputs, Result, Setup
+from sensor_models.output.sinks import FrameSink, RecordSink, WriteFiles, open_record, wants_files
 
 if TYPE_CHECKING:
     from fmus.sensor_fmu import SensorFmu
 
-Vector = NDArray[np.float64]
+Arrays = dict[str, NDArray[Any]]
+
+#: Of a run's own in a saved state: the newest known instant, the held inputs, the newest file.
+KNOWN, HELD, FILE = "known", "held", "file"
 
 
 class SensorRun:
@@ -27,184 +37,185 @@ class SensorRun:
 
     def __init__(self, fmu: "SensorFmu", start: float) -> None:
         self._fmu = fmu
+        self._spec = fmu.spec
         self._parameters = fmu.parameters()
-        sampling = self._parameters.of(SamplingParameters)
-        self.inputs_at_step_end = sampling.inputs_at_step_end
-        self.clock = SampleClock(start, sampling.sample_rate)
-        self._timeline = Timeline(self.clock, fmu.interpolate)
-        self.model = fmu.create_model(self._parameters, sampling.seed)
-        self._inputs = _Inputs(fmu, self._parameters)
-        self._publish = _publisher(fmu)
-        self._flatten = flattener(fmu.READING)
-        self._record = self._open_record()
-        some = self._inputs.truth()
-        fmu.interpolate(some, some, 1.0, 0.5)  # compiles or loads it now, not in a step
+        sinks = [self._parameters.instances[group] for group in self._spec.sinks]
+        #: Of the parameters of the sinks: those of files of frames, and those of a record.
+        self._file_parameters = next((s for s in sinks if hasattr(s, "write_files")), None)
+        self._record_parameters = next((s for s in sinks if hasattr(s, "record")), None)
+        setup = Setup(
+            self._spec,
+            self._parameters,
+            f"{self._spec.name}/{fmu.instance_name}",
+            start,
+            files=self._wants_files(),
+            warn=fmu.warn,
+        )
+        self.inputs_at_step_end = setup.sampling.inputs_at_step_end
+        self._known = start
+        self.sensor = self._spec.make(setup)
+        self._inputs = InputReader(fmu, self._parameters)
+        self._outputs = OutputWriter(fmu)
+        self._held: KnownInputs | None = None
+        self._record: RecordSink | None = None
+        self._files: FrameSink | None = None
+        self._file = ""  # of a saved state, until there are files
 
-    def _open_record(self) -> Record | None:
-        chosen = self._parameters.of(RecordParameters)
-        if not chosen.record:
-            return None
+    def _wants_files(self) -> bool:
+        return self._file_parameters is not None and wants_files(self._file_parameters)
+
+    # ---- sinks -------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Open record and files."""
         effective = self._parameters.by_name()
-        return Record(self._fmu.instance_name, self._fmu.READING, chosen, effective)
-
-    def observe(self, time: float) -> None:
-        """Take in the inputs as the state at ``time`` and measure what falls due."""
-        fmu = self._fmu
-        truth = fmu.prepare_truth(self._inputs.truth())
-        new = self._inputs.newest()
-        before = self._inputs.held or new
-        for index, stamp, values in self._timeline.push(time, truth):
-            if index == 0:
-                self.model.reset()  # the initial state may be given twice: the later one counts
-            # An input holds from the state it was set with; samples before it have the last one.
-            is_new = before is new or self.clock.is_latest(stamp)
-            held = new.groups if is_new else before.groups
-            self._sample(index, stamp, fmu.measure(self.model, index, stamp, values, held))
-        self._inputs.held = new
-
-    def _sample(self, index: int, stamp: float, reading: Any) -> None:
-        values = self._flatten(reading)
-        if not math.isfinite(sum(values)):
-            self._refuse_unless_finite(values)
-        self._publish((*values, index + 1, stamp))
-        if self._record is not None:
-            self._record.append(index, stamp, values)
-
-    def _refuse_unless_finite(self, values: Sequence[float]) -> None:
-        """A reading that is no number comes from inputs too large to compute with."""
-        if not all(map(math.isfinite, values)):
-            raise ParameterError(
-                f"the reading {values} is not finite: inputs or parameters are too large, or the"
-                " sensor is where a field has no end"
+        name, directory = self._fmu.instance_name, ""
+        if self._file_parameters is not None:
+            directory = self._file_parameters.output_directory
+            if self._wants_files():
+                assert self._spec.frames is not None
+                self._files = FrameSink(self._spec.frames(name, self._file_parameters, effective))
+                self._files.newest, directory = self._file, self._files.directory
+        if self._record_parameters is not None:
+            self._record = open_record(
+                name, self._spec.readings, self._record_parameters, directory, effective
             )
+            if self._count():  # it continues from a saved state
+                self._rewind_record()
+
+    def _count(self) -> int:
+        """How many results there were."""
+        count: int = self._fmu.values.get(self._fmu.table().by_name["sample.count"])
+        return count
+
+    def _rewind_record(self) -> None:
+        """Let the record continue with the result after the newest."""
+        if self._record is not None:
+            self._record.rewind(self._count())
 
     def publish(self) -> None:
-        """Write the record as it is; the run may still be taken back and go on."""
+        """Write record and files as they are; the run may still be taken back and go on."""
+        if self._files is not None:
+            self._files.name_newest(self._outputs.name_file, of_all=True)
         if self._record is not None:
             self._record.publish()
 
     def close(self) -> None:
-        """Finish the record."""
-        if self._record is not None:
-            self._record.close()
+        """Finish record and files, and leave the scene."""
+        try:
+            if self._files is not None:
+                self._files.close()
+        finally:
+            try:
+                if self._record is not None:
+                    self._record.close()
+            finally:
+                self.sensor.close()
+                if self._held is not None:
+                    self._held.close()
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """All that later samples depend on, as arrays."""
-        arrays: dict[str, NDArray[Any]] = {
-            f"timeline.{name}": a for name, a in self._timeline.state.items()
+    # ---- stepping ----------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Take in the inputs as what holds at the start."""
+        state, held = self._inputs.read(self._held)
+        self._inputs.expect_scene(held, self._held)
+        inputs = Inputs(state, held.held, held.held)
+        self._give(held, self.sensor.begin(inputs))
+        self._say_if_nothing_is_written()
+
+    def _say_if_nothing_is_written(self) -> None:
+        """Frames that go nowhere, although nobody said that they should not, are told of."""
+        chosen = self._file_parameters
+        if chosen is not None and chosen.write_files == WriteFiles.auto and self._files is None:
+            self._fmu.warn(
+                "no files are written: set output_directory to the directory that frames should go"
+                " to, or write_files to 1 (off) if none are wanted"
+            )
+
+    def observe(self, time: float) -> None:
+        """Take in the inputs as what holds at ``time``, and what falls due until then."""
+        before = self._held
+        assert before is not None  # every run begins
+        state, held = self._inputs.read(before)
+        self._inputs.open_scene(held, before)
+        if self._files is not None:
+            self._files.begin_step()
+        inputs = Inputs(state, held.held, before.held)
+        self._give(held, self.sensor.advance(inputs, self._known, time))
+        self._known = time
+        if self._files is not None:
+            self._files.name_newest(self._outputs.name_file)
+
+    def _give(self, held: KnownInputs, results: Iterable[Result]) -> None:
+        """Hand results on; then the held inputs are what was known last."""
+        before = self._held
+        next_index = 0 if self._record is None else self._record.next_index
+        try:
+            if self._spec.frames is not None:
+                for result in results:
+                    self._outputs.show(result)
+                    self._take(result)
+            else:
+                self._take_samples(results)
+        except BaseException:
+            if self._record is not None and self._spec.frames is None:
+                self._record.rewind(next_index)
+            if held is not before:
+                held.close_unless_shared(before)
+            raise
+        if before is not None and held is not before:
+            before.close_unless_shared(held)
+        self._held = held
+
+    def _take_samples(self, results: Iterable[Result]) -> None:
+        newest = None
+        for newest in results:
+            if self._record is not None:
+                self._record.take(newest)
+        if newest is not None:
+            self._outputs.show(newest)
+
+    def _take(self, result: Result) -> None:
+        """Record a frame and write its files."""
+        if self._record is not None:
+            self._record.take(result)
+        if self._files is not None:
+            self._files.take(result)
+        else:
+            result.done()
+
+    # ---- saved states ------------------------------------------------------------------------
+
+    def state(self) -> Arrays:
+        """All that later results depend on, as arrays."""
+        held = b"" if self._held is None else self._held.content
+        file = self._file if self._files is None else self._files.newest
+        return {
+            **self.sensor.state(),
+            KNOWN: np.array([self._known]),
+            HELD: np.frombuffer(held, np.uint8).copy(),
+            FILE: np.frombuffer(file.encode(), np.uint8).copy(),
         }
-        arrays["model"] = np.array(self.model.state)
-        arrays["held"] = np.frombuffer(self._inputs.held_bytes(), np.uint8).copy()
-        return arrays
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Continue from ``state()`` of this or an equal run."""
         own = self.state()
-        if arrays.keys() != own.keys():
+        known = arrays.get(KNOWN)
+        if arrays.keys() != own.keys() or known is None or known.shape != (1,):
             raise StateError("the state's arrays are not those of this FMU")
-        model = arrays["model"]
-        if model.shape != own["model"].shape or model.dtype != own["model"].dtype:
-            raise StateError("the state of the model does not fit this FMU")
-        held = self._inputs.read(arrays["held"].tobytes())
-        self._timeline.state = {
-            name.removeprefix("timeline."): a
-            for name, a in arrays.items()
-            if name.startswith("timeline.")
-        }
-        self.model.state = model
-        self._inputs.held = held
-        if self._record is not None:
-            count = self._fmu.table().by_name["sample.count"]
-            self._record.rewind(self._fmu.values.get(count))
-
-
-@dataclass(frozen=True)
-class _Held:
-    """The held inputs at one instant: their bytes, and what the model gets."""
-
-    content: bytes
-    groups: Groups
-
-
-class _Inputs:
-    """Reads the inputs of an instance, cheaply: most steps change no held one."""
-
-    def __init__(self, fmu: "SensorFmu", parameters: Groups) -> None:
-        self._fmu = fmu
-        self._parameters = parameters
-        table = fmu.table()
-        truth = [table.by_name[v.name] for v in declare(fmu.TRUTH, "input")]
-        self._variables = [table.by_name[v.name] for v in declare(fmu.HELD, "input")]
-        self._truth = _view(fmu, truth, "Real")
-        self._reals = _view(fmu, self._variables, "Real")
-        self._integers = _view(fmu, self._variables, "Integer")
-        self.held: _Held | None = None
-
-    def truth(self) -> Vector:
-        """A copy of the inputs that describe the body."""
-        return self._truth.copy()
-
-    def newest(self) -> _Held:
-        """The held inputs as they are set now; refuses those that cannot be applied."""
-        content = self._reals.tobytes() + self._integers.tobytes()
-        if self.held is not None and content == self.held.content:
-            return self.held
-        return self.read(content)
-
-    def held_bytes(self) -> bytes:
-        """The held inputs of the newest state, for a saved state."""
-        return b"" if self.held is None else self.held.content
-
-    def read(self, content: bytes) -> _Held:
-        """Held inputs from their bytes."""
-        size = self._reals.nbytes
-        if len(content) != size + self._integers.nbytes:
-            raise StateError("the state's held inputs do not fit this FMU")
-        reals = iter(np.frombuffer(content[:size]).tolist())
-        integers = iter(np.frombuffer(content[size:], np.int32).tolist())
-        values = {}
-        for variable in self._variables:
-            choices = variable.quantity.choices
-            value = next(reals if variable.type_name == "Real" else integers)
-            values[variable.name] = value if choices is None else choices(value)
-        groups = Groups({g: g.build(values.__getitem__) for g in self._fmu.HELD})
-        self._fmu.check_held(groups, self._parameters)
-        return _Held(content, groups)
-
-
-def _view(fmu: "SensorFmu", variables: Sequence[Variable], type_name: str) -> NDArray[Any]:
-    """The values of those variables that have one type, which lie side by side."""
-    values, first = fmu.values.of_type(type_name), fmu.table().first[type_name]
-    places = [v.reference - first for v in variables if v.type_name == type_name]
-    if not places:
-        return values[:0]
-    return values[places[0] : places[-1] + 1]
-
-
-def _publisher(fmu: "SensorFmu") -> Callable[[Sequence[Any]], None]:
-    """A function that puts a reading, its count and its time on the outputs.
-
-    Outputs of one type lie side by side, so each type is packed with one call: four times as fast
-    as storing number by number.
-    """
-    outputs = fmu.table().of_causality("output")
-    packers = []
-    for type_name, code in (("Real", "d"), ("Integer", "i"), ("Boolean", "i")):
-        places = [i for i, v in enumerate(outputs) if v.type_name == type_name]
-        if places:
-            values, first = fmu.values.slot(outputs[places[0]])
-            pack_into = Struct(f"={len(places)}{code}").pack_into
-            packers.append((pack_into, values, first * values.itemsize, _picker(places)))
-
-    def publish(numbers: Sequence[Any]) -> None:
-        for pack_into, values, offset, pick in packers:
-            pack_into(values, offset, *pick(numbers))
-
-    return publish
-
-
-def _picker(places: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """A function that picks the items at some places."""
-    if len(places) == 1:
-        return itemgetter(slice(places[0], places[0] + 1))
-    return itemgetter(*places)
+        if not np.isfinite(known).all():
+            raise StateError("the state's newest instant is not a finite number")
+        file = arrays[FILE].tobytes().decode()
+        held = self._inputs.restored(arrays[HELD].tobytes(), self._held)
+        try:
+            self.sensor.restore({n: a for n, a in arrays.items() if n not in (KNOWN, HELD, FILE)})
+        except BaseException:
+            held.close_unless_shared(self._held)
+            raise
+        if self._held is not None:
+            self._held.close_unless_shared(held)
+        self._held, self._known, self._file = held, float(known[0]), file
+        if self._files is not None:
+            self._files.newest = file
+        self._rewind_record()

@@ -9,15 +9,16 @@ Strings. A reference minus the first of its type is the place in the array.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.core.quantities import ParameterError, Quantity, quantities_of
-from sensor_models.output.files import named_values
+from sensor_models.core.named import converted
+from sensor_models.core.quantities import Quantity
+from sensor_models.core.spec import Group, scalars_of
 
 #: The four types of FMI, in the order of their value references, and the kinds they hold.
 TYPES = {
@@ -59,65 +60,9 @@ class Variable:
         return self.quantity.refusal(self.name, value) or f"{self.name} = {value} was refused"
 
 
-@dataclass(frozen=True)
-class Group:
-    """A dataclass of quantities as part of an FMU, the names of its variables behind a prefix."""
-
-    declaring: type
-    prefix: str = ""
-
-    def name(self, name: str) -> str:
-        """The full name of one of its variables."""
-        return f"{self.prefix}.{name}" if self.prefix else name
-
-    def variables(self, causality: str) -> list[Variable]:
-        """Its variables, in the order of its fields."""
-        return [
-            Variable(self.name(name), causality, quantity, value)
-            for quantity in quantities_of(self.declaring).values()
-            for name, value in quantity.parts(quantity.default)
-        ]
-
-    def build(self, value_of: Callable[[str], Any]) -> Any:
-        """An instance, from a function that gives the value of a variable by its full name."""
-        fields: dict[str, Any] = {}
-        for field, quantity in quantities_of(self.declaring).items():
-            parts = [value_of(self.name(name)) for name, _ in quantity.parts(quantity.default)]
-            fields[field] = tuple(parts) if quantity.components else parts[0]
-        try:
-            return self.declaring(**fields)
-        except ParameterError as error:
-            if not self.prefix:
-                raise
-            raise ParameterError(f"{self.prefix}.{error}") from error
-
-
-T = TypeVar("T")
-
-
-class Groups:
-    """Instances of the dataclasses of groups."""
-
-    def __init__(self, instances: Mapping[Group, Any]) -> None:
-        self.instances = instances
-
-    def of(self, declaring: type[T], prefix: str = "") -> T:
-        """The instance of one group."""
-        instance: T = self.instances[Group(declaring, prefix)]
-        return instance
-
-    def by_name(self) -> dict[str, Any]:
-        """All values by the names of their variables, as an index of files tells them."""
-        return {
-            group.name(name): value
-            for group, instance in self.instances.items()
-            for name, value in named_values(instance).items()
-        }
-
-
 def declare(groups: Iterable[Group], causality: str) -> list[Variable]:
     """The variables of some groups, in order."""
-    return [variable for group in groups for variable in group.variables(causality)]
+    return [Variable(name, causality, q, start) for name, q, start in scalars_of(groups)]
 
 
 class VariableTable:
@@ -235,17 +180,5 @@ class Values:
 
 def convert_preset(table: VariableTable, preset: Mapping[str, Any], origin: str) -> dict[str, Any]:
     """The values of a preset as the variables hold them; choices are given by item name."""
-    converted = {}
-    for name, value in preset.items():
-        variable = table.by_name.get(name)
-        if variable is None or variable.causality != "parameter":
-            raise ParameterError(f"{origin}: {name} is no parameter of this FMU")
-        choices = variable.quantity.choices
-        if choices is not None and value not in choices.__members__:
-            names = ", ".join(choices.__members__)
-            raise ParameterError(f"{origin}: {name} = {value!r} is none of {names}")
-        converted[name] = choices[value] if choices is not None else value
-        refusal = variable.quantity.refusal(name, converted[name])
-        if refusal is not None:
-            raise ParameterError(f"{origin}: {refusal}")
-    return converted
+    parameters = {v.name: v.quantity for v in table.of_causality("parameter")}
+    return converted(parameters, preset, origin)

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fmus.base import SCENE_PACKAGES, FmuBase
-from fmus.environment_fmu import DEFAULT_SCENE, EnvironmentFmu, MovableBody
-from fmus.variables import Group, Variable, declare
+from fmus.base import FmuBase
+from fmus.environment_fmu import EnvironmentFmu, MovableBody
+from fmus.variables import Variable, declare
 from fmus.vehicle.model import ARM_JOINTS, WHEELS
 from fmus.vehicle.parameters import (
     ArmJointState,
@@ -27,8 +27,10 @@ from fmus.vehicle.simulation import VehicleSimulation
 from fmus.vehicle.traffic import at_rest
 from sensor_models.core.frames import BodyState
 from sensor_models.core.quantities import string
+from sensor_models.core.spec import SCENE_PACKAGES, Group
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.model import Body
+from sensor_models.sight.scene import DEFAULT_SCENE
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,11 @@ class VehicleDynamicsFmu(FmuBase):
         """The vehicle in its scene, not yet set down."""
         return Drive(self, start)
 
+    @classmethod
+    def groups(cls) -> Sequence[Group]:
+        """Its parameters, its commands, its motion."""
+        return (*cls.PARAMETERS, cls.COMMANDS, *cls.MOTION)
+
 
 class Drive:
     """A vehicle that follows the inputs of an instance."""
@@ -107,15 +114,22 @@ class Drive:
             self._fmu.warn(f"the scene lacks {', '.join(lacking)}: these outputs do not move")
         return [(place, names.index(name)) for place, name in enumerate(own) if name in names]
 
-    def observe(self, time: float) -> None:
-        """Set the vehicle down, or drive until ``time``."""
-        values, by_name = self._fmu.values, self._fmu.table().by_name
-        commands = self._fmu.COMMANDS.build(lambda name: values.get(by_name[name]))
-        if self._simulation.has_started:
-            self._simulation.advance(time, commands)
-        else:
-            self._simulation.start(commands)
+    def open(self) -> None:
+        """There is nothing to write."""
+
+    def begin(self) -> None:
+        """Set the vehicle down."""
+        self._simulation.start(self._commands())
         self._publish_motion()
+
+    def observe(self, time: float) -> None:
+        """Drive until ``time``."""
+        self._simulation.advance(time, self._commands())
+        self._publish_motion()
+
+    def _commands(self) -> Any:
+        values, by_name = self._fmu.values, self._fmu.table().by_name
+        return self._fmu.COMMANDS.build(lambda name: values.get(by_name[name]))
 
     def _publish_motion(self) -> None:
         traffic = self._simulation.traffic()

@@ -20,7 +20,6 @@ import itertools
 import json
 import os
 import select
-import shutil
 import subprocess
 import tempfile
 import time
@@ -29,7 +28,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+from tests.tools import browser, need
+
 ARGUMENTS = (
     "--headless=new",
     "--remote-debugging-pipe",
@@ -54,14 +54,6 @@ PATIENCE = 120.0  # s, on a machine that does much else
 
 class BrowserError(RuntimeError):
     """The browser is not there, does not answer, or says no."""
-
-
-def browser() -> str:
-    """The path of a Chromium."""
-    for name in NAMES:
-        if found := shutil.which(name):
-            return found
-    raise BrowserError("no Chromium on the search path; on Debian: apt-get install chromium")
 
 
 class Page:
@@ -177,7 +169,8 @@ def open_page(
     file: Path, width: int = 1366, height: int = 768, *, dark: bool = False
 ) -> Iterator[Page]:
     """A file in a browser of its own, without network, profile or history."""
-    command = [browser(), *ARGUMENTS]
+    need("Chromium")
+    command = [str(browser()), *ARGUMENTS]
     with tempfile.TemporaryDirectory(prefix="browser-", ignore_cleanup_errors=True) as profile:
         command += [f"--user-data-dir={profile}", f"--window-size={width},{height}"]
         read_end, to_browser = os.pipe()

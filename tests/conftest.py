@@ -7,7 +7,8 @@ from hypothesis import settings
 
 import build_fmus
 from fmus.binding.compile import host_platform
-from fmus.sensor_fmu import SensorFmu
+from sensor_models import catalog
+from tests.tools import need, summary
 
 # The same examples on every run: what fails, fails for everybody. Compiling trips deadlines.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
@@ -15,22 +16,32 @@ settings.load_profile("repeatable")
 
 NULL_FMU = Path(__file__).parent / "fmus" / "null_fmu.py"
 
-MODULES = build_fmus.fmu_modules()
-#: The FMUs with samples, which are all but ``Environment`` and ``VehicleDynamics``.
-SENSORS = [
-    *(
-        name
-        for name, module in MODULES.items()
-        if issubclass(build_fmus.fmu_class(module), SensorFmu)
-    ),
-    "Null",
-]
+#: All sensors: those of the catalog, and ``Null`` from the tests.
+SENSORS = [*catalog.names(), "Null"]
+#: Those that take frames.
+SEEING = [name for name in catalog.names() if catalog.spec_of(name).frames is not None]
+#: Those that sample.
+SAMPLING = [name for name in SENSORS if name not in SEEING]
+#: All FMUs.
+MODELS = [*build_fmus.fmu_sources(), "Null"]
 
 
 @pytest.fixture(scope="session")
 def fmu_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All FMUs of the project for this machine, and ``Null`` from the tests."""
+    need("shared library of Python")
     directory = tmp_path_factory.mktemp("fmus")
-    modules = [*build_fmus.fmu_modules().values(), build_fmus.load_module(NULL_FMU)]
-    build_fmus.build(modules, directory, platforms=[host_platform()])
+    sources = [*build_fmus.fmu_sources().values(), build_fmus.own_source(NULL_FMU)]
+    build_fmus.build(sources, directory, platforms=[host_platform()])
     return directory
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Close with what was not tested for lack of a program, and how to get it."""
+    reasons = [
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", [])
+        if isinstance(report.longrepr, tuple)
+    ]
+    for line in summary(reasons):
+        terminalreporter.write_line(line, yellow=True)

@@ -14,7 +14,7 @@ import sensor_models
 LOOP = """
 import json, os, sys, time
 from sensor_models.scene.registry import attach, open_scene
-from tests.rail_scene import move, watch
+from tests.rail_scene import move, move_until, watch, watch_past
 
 for line in sys.stdin:
     try:

@@ -1,6 +1,9 @@
 """A small scene for tests: a box on a body that moves along x, and another body without any."""
 
+import math
 from pathlib import Path
+
+import numpy as np
 
 from sensor_models.scene.registry import BodyStates, SceneHandle
 
@@ -62,13 +65,37 @@ def is_whole(states: BodyStates) -> bool:
     return states.record == 0 or all((part == states.time).all() for part in numbers)
 
 
-def watch(world: SceneHandle, last: int) -> tuple[int, int, int]:
-    """Watch until a record: how many different ones were seen, how many torn or out of order."""
+def move_until(world: SceneHandle, end: str) -> int:
+    """Moves until a file is there; how many."""
+    moves = 0
+    while not Path(end).exists():
+        move(world, moves, moves + 100)
+        moves += 100
+    return moves
+
+
+def watch(world: SceneHandle, wanted: int) -> tuple[int, int]:
+    """Watch until so many different states were seen: how many were torn, or out of order."""
     different, torn, disordered, newest = 0, 0, 0, 0
-    while newest < last:
+    while different < wanted:
         states = world.states()
         torn += not is_whole(states)
         disordered += states.record < newest
         different += states.record != newest
         newest = states.record
-    return different, torn, disordered
+    return torn, disordered
+
+
+def watch_past(world: SceneHandle, wanted: int) -> int:
+    """Watch until so many different pasts were seen: how many were torn or had gaps."""
+    different, wrong, newest = 0, 0, -math.inf
+    while different < wanted:
+        past = world.history(-math.inf)
+        steps = np.diff(past.times)
+        whole = (past.states[:, :, :3] == past.times[:, None, None]).all()
+        whole &= (past.states[:, :, 7:] == past.times[:, None, None]).all()
+        if past.times[-1] >= 0.0:
+            wrong += not whole or not (steps == 1.0).all()
+            different += past.times[-1] != newest
+            newest = past.times[-1]
+    return wrong

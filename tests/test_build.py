@@ -56,8 +56,7 @@ def test_interpreter_without_a_shared_library_is_refused_with_a_remedy(tmp_path:
 
 
 def test_every_platform_is_in_the_fmu(tmp_path: Path) -> None:
-    modules = [build_fmus.fmu_modules()["Odometer"]]
-    (fmu,) = build_fmus.build(modules, tmp_path)
+    (fmu,) = build_fmus.build([build_fmus.fmu_sources()["Odometer"]], tmp_path)
     with zipfile.ZipFile(fmu) as archive:
         magic = {
             name.split("/")[1]: archive.read(name)[:4]

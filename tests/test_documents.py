@@ -9,6 +9,8 @@ from pathlib import Path
 import pyarrow.parquet
 
 import build_fmus
+from sensor_models import catalog
+from sensor_models.core.spec import scalars_of
 
 ROOT = Path(build_fmus.__file__).parent
 
@@ -62,5 +64,20 @@ def test_wheel_example_draws_and_records(fmu_directory: Path, tmp_path: Path) ->
 
 def test_readme_shows_every_fmu() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for name in build_fmus.fmu_modules():
+    for name in build_fmus.fmu_sources():
         assert f"| `{name}` |" in readme
+
+
+def test_numbers_of_choices_in_the_document_are_those_of_the_sensors() -> None:
+    page = (ROOT / "docs" / "masters.md").read_text(encoding="utf-8")
+    table = page.partition("## Numbers of choices")[2]
+    rows = re.findall(r"^\| `([^`]+)` \| (.+?) \| (.+?) \|$", table, re.MULTILINE)
+    assert len(rows) > 20
+    for name, sensors, items in rows:
+        numbers = {item: int(number) for number, item in re.findall(r"(\d+) (\w+)", items)}
+        for sensor in re.findall("`([^`]+)`", sensors):
+            scalars = scalars_of(catalog.spec_of(sensor).groups())
+            ends = tuple(f".{end}" for end in (name, name.replace("fault.", "")))
+            found = [q for n, q, _ in scalars if q.choices and (n == name or n.endswith(ends))]
+            assert found, (sensor, name)
+            assert numbers in [{i.name: i.value for i in q.choices or ()} for q in found]

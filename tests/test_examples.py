@@ -105,7 +105,7 @@ def test_programs_of_the_document_on_masters_run(
     fmu_directory: Path, tmp_path: Path, number: int
 ) -> None:
     (tmp_path / "fmus").symlink_to(fmu_directory)
-    system = build_fmus.read_ssp_source(build_fmus.SYSTEM, build_fmus.fmu_modules())
+    system = build_fmus.read_ssp_source(build_fmus.SYSTEM, build_fmus.fmu_sources())
     (tmp_path / "build").mkdir()
     (tmp_path / "shared").mkdir(mode=0o700)
     build_fmus.write_ssp(system, tmp_path / "fmus").rename(tmp_path / "build" / "Drive.ssp")

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fmus.lidar_fmu import LidarFmu
 from sensor_models.core.quantities import Quantity, describe_choices, quantities_of
 from sensor_models.lidar.named import named_lidar
 from sensor_models.lidar.patterns import PatternParameters, PatternType, make_pattern
-from sensor_models.output.clouds import FIELDS, POINT_WITH_NORMAL
+from sensor_models.lidar.sensor import LIDAR
+from sensor_models.output.points import FIELDS, POINT_WITH_NORMAL
 from sensor_models.pictures import lidar_command as command
 from sensor_models.presets import list_presets, read_preset
 
@@ -79,7 +79,7 @@ def declared_parameters() -> list[list[str]]:
             allowed_of(quantity),
             quantity.description,
         ]
-        for group in (*LidarFmu.PARAMETERS, *LidarFmu.SHARED)
+        for group in LIDAR.all_parameters
         for quantity in quantities_of(group.declaring).values()
     ]
 

@@ -11,7 +11,7 @@ from tests.fmus.pages import page_of, parse, text_of
 from tests.rail_scene import write_rail
 
 ROOT = Path(build_fmus.__file__).parent
-MODELS = {name: build_fmus.fmu_class(m) for name, m in build_fmus.fmu_modules().items()}
+MODELS = {name: source.model for name, source in build_fmus.fmu_sources().items()}
 
 
 def test_docs_writes_the_pages_that_fmus_carry(

@@ -17,6 +17,7 @@ import pytest
 from PIL import Image
 
 import build_fmus
+from fmus.building.sources import load_module
 from tests.browser import Page, open_page
 
 ROOT = Path(build_fmus.__file__).parent
@@ -112,7 +113,7 @@ def test_progress_is_for_who_is_watching(watched: bool) -> None:
             return watched
 
     stream = Stream()
-    module = build_fmus.load_module(ROOT / "examples" / "report" / "progress.py")
+    module = load_module(ROOT / "examples" / "report" / "progress.py")
     module.Progress(stream).show(0.5, "1.5 s driven")
     assert ("50 %  1.5 s driven" in stream.getvalue()) is watched
     assert (stream.getvalue() == "") is not watched
@@ -267,6 +268,72 @@ def test_nothing_sticks_out_of_the_page(page: Page, width: int) -> None:
     page.resize(width, 768)
     page.wait_for("document.documentElement.scrollWidth <= window.innerWidth")
     page.resize(1366, 768)
+
+
+@pytest.fixture(scope="module")
+def phone(report: Path) -> Iterator[Page]:
+    """The report in a window of a phone."""
+    with open_page(report, 420, 800) as opened:
+        opened.wait_for(READY)
+        yield opened
+
+
+OVERLAPS = """(() => {
+  const texts = ".annotation-text, g[class^='g-'] text, .legendtext";
+  const boxes = [...document.querySelectorAll(texts)]
+    .map(e => [e.textContent, e.getBoundingClientRect()]).filter(([t, r]) => r.width > 0);
+  const found = [];
+  for (const [n, [one, a]] of boxes.entries())
+    for (const [other, b] of boxes.slice(n + 1))
+      if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+          && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1)
+        found.push([one, other]);
+  return found;
+})()"""
+
+
+@pytest.mark.parametrize("width", [420, 720, 960, 1366])
+def test_no_title_is_printed_over_another(report: Path, width: int) -> None:
+    with open_page(report, width, 800) as shown:
+        shown.wait_for(READY)
+        count = "document.querySelectorAll('.annotation-text, g[class^=\\'g-\\'] text').length"
+        assert shown.evaluate(count) >= 20
+        assert shown.evaluate(OVERLAPS) == []
+
+
+@pytest.mark.parametrize("figure", sorted(LINES))
+def test_plots_are_in_one_column_on_a_phone(phone: Page, page: Page, figure: str) -> None:
+    parts = (
+        f"(axes => axes.map(a => a._offset + ' ' + a._length))"
+        f"(Object.values(document.getElementById('{figure}')._fullLayout._plots)"
+        ".map(plot => plot.AXISaxis))"
+    )
+    places = phone.evaluate(parts.replace("AXIS", "x"))
+    assert len(set(places)) == 1  # one beneath the other
+    spans = [tuple(map(float, text.split())) for text in phone.evaluate(parts.replace("AXIS", "y"))]
+    assert len(spans) == len(places) == len(page.evaluate(parts.replace("AXIS", "x")))
+    spans.sort()
+    for (top, height), (below, _) in itertools.pairwise(spans):
+        assert top + height < below
+    assert all(height > 100.0 for _, height in spans)
+    names = f"[...document.querySelectorAll('#{figure} .legendtext')].map(e => e.textContent)"
+    assert sorted(phone.evaluate(names)) == sorted(page.evaluate(names))
+
+
+def test_tool_bars_are_hidden_on_a_phone(phone: Page, page: Page) -> None:
+    bars = "[...document.querySelectorAll('.modebar')].filter(e => e.children.length).length"
+    assert phone.evaluate(bars) == 0
+    assert page.evaluate(bars) > 0
+
+
+def test_a_window_that_becomes_narrow_gets_one_column_and_back(phone: Page) -> None:
+    columns = "new Set(Object.values(document.getElementById('imu')._fullLayout._plots)"
+    columns += ".map(plot => plot.xaxis._offset)).size"
+    phone.resize(1366, 768)
+    phone.wait_for(f"{columns} === 2")
+    phone.resize(420, 800)
+    phone.wait_for(f"{columns} === 1")
+    assert phone.errors == []
 
 
 def test_dark_page_is_dark_and_legible(report: Path) -> None:

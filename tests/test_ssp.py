@@ -1,21 +1,24 @@
 """Systems of FMUs: what a description may say, and the package that is made of it."""
 
 import hashlib
+import math
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from fmpy import read_model_description
 from fmpy.ssp.ssd import ParameterSet, read_ssd, read_ssv
 
 import build_fmus
+import sensor_models
 from fmus.systems import DescriptionError, System, read_system, system_files
 from sensor_models.presets import load_preset
 
-MODELS = {name: build_fmus.fmu_class(m) for name, m in build_fmus.fmu_modules().items()}
+MODELS = {name: source.model for name, source in build_fmus.fmu_sources().items()}
 
 SMALL = """
 [system]
@@ -54,7 +57,7 @@ def sets_of(ssp: Path, part: str) -> list[ParameterSet]:
 def drive(fmu_directory: Path, tmp_path: Path) -> Path:
     """The package of the system that the project brings."""
     (tmp_path / "fmus").symlink_to(fmu_directory)
-    system = build_fmus.read_ssp_source(build_fmus.SYSTEM, build_fmus.fmu_modules())
+    system = build_fmus.read_ssp_source(build_fmus.SYSTEM, build_fmus.fmu_sources())
     return build_fmus.write_ssp(system, tmp_path / "fmus")
 
 
@@ -94,7 +97,7 @@ def test_every_input_that_has_a_connector_is_connected_once(drive: Path) -> None
 
 def test_equal_fmus_give_equal_packages(drive: Path) -> None:
     before = hashlib.sha256(drive.read_bytes()).digest()
-    system = build_fmus.read_ssp_source(build_fmus.SYSTEM, build_fmus.fmu_modules())
+    system = build_fmus.read_ssp_source(build_fmus.SYSTEM, build_fmus.fmu_sources())
     build_fmus.write_ssp(system, drive.parent / "fmus")
     assert hashlib.sha256(drive.read_bytes()).digest() == before
 
@@ -109,16 +112,62 @@ def test_numbers_are_those_of_the_presets_and_no_strings(drive: Path) -> None:
     assert found["lidar.scan_mode"].value == "1"
 
 
-def test_parameters_are_written_as_fmi_takes_them(tmp_path: Path) -> None:
+def test_parameters_stand_in_the_structure_with_the_preset_by_name_and_in_numbers(
+    tmp_path: Path,
+) -> None:
     files = system_files(described(SMALL, tmp_path))
-    (tmp_path / "encoder.ssv").write_bytes(files["resources/encoder.ssv"])
-    found = {p.name: (p.type, p.value) for p in read_ssv(tmp_path / "encoder.ssv").parameters}
+    assert files.keys() == {"SystemStructure.ssd", "resources/numbers.ssv"}
+    with zipfile.ZipFile(tmp_path / "small.ssp", "w") as archive:
+        archive.writestr("SystemStructure.ssd", files["SystemStructure.ssd"])
+    (values,) = sets_of(tmp_path / "small.ssp", "encoder")
+    assert values.name == "Small"
+    found = {p.name: (p.type, p.value) for p in values.parameters}
     assert found == {
         "preset": ("String", "AMT102-V"),
-        "mode": ("Integer", "1"),
+        "lower": ("Real", "0.0"),
+        "upper": ("Real", repr(math.tau)),
+        "resolution": ("Real", repr(math.tau / 8192)),
+        "mode": ("Integer", "1"),  # and not the preset's
         "record": ("Boolean", "true"),
         "seed": ("Integer", "7"),
     }
+
+
+def test_the_step_is_told_to_omsimulator_in_both_of_its_ways(tmp_path: Path) -> None:
+    structure = ElementTree.fromstring(
+        system_files(described(SMALL, tmp_path))["SystemStructure.ssd"]
+    )
+    spaces = {
+        "ssd": "http://ssp-standard.org/SSP1/SystemStructureDescription",
+        "ssc": "http://ssp-standard.org/SSP1/SystemStructureCommon",
+        "oms": "https://raw.githubusercontent.com/OpenModelica/OMSimulator/master/schema/oms.xsd",
+    }
+    place = "ssd:System/ssd:Annotations/ssc:Annotation[@type='org.openmodelica']/oms:Annotations"
+    (information,) = structure.findall(f"{place}/oms:SimulationInformation", spaces)
+    assert information.get("method") == "oms_ma"
+    assert float(information.get("fixedStepSize", "nan")) == 0.01
+    (master,) = information.findall("oms:FixedStepMaster", spaces)
+    assert float(master.get("stepSize", "nan")) == 0.01
+
+
+def test_what_equals_its_start_is_kept_beside_the_preset(tmp_path: Path) -> None:
+    text = SMALL.replace('"Encoder"', '"Imu"').replace("AMT102-V", "VN-100")
+    text = text.replace('["vehicle.wheel_2", "encoder.joint"]', '["vehicle", "encoder"]')
+    off = "parameters.accelerometer.saturation.on = false\nparameters.gyroscope.bias.x = 0.0"
+    (part,) = described(text.replace('parameters.mode = "absolute"', off), tmp_path).parts[1:]
+    assert load_preset("Imu", "VN-100")["accelerometer.saturation.on"] is True
+    assert part.values["preset_except"] == "accelerometer.saturation.on"
+    assert part.numbers["accelerometer.saturation.on"] is False
+
+
+def test_a_preset_may_be_a_file_beside_the_description(tmp_path: Path) -> None:
+    shipped = Path(str(sensor_models.__file__)).parent / "presets" / "amt102-v.toml"
+    (tmp_path / "own.toml").write_text(shipped.read_text())
+    system = described(SMALL.replace('"AMT102-V"', '"own.toml"'), tmp_path)
+    assert system.parts[1].parameters["preset"] == str(tmp_path / "own.toml")
+    by_name = described(SMALL, tmp_path)
+    assert system.parts[1].numbers == by_name.parts[1].numbers
+    assert "preset" not in system.parts[1].values  # no other machine has the file
 
 
 def test_groups_are_connected_by_the_names_within_them(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def wheels(recording: Recording) -> go.Figure:
         figure.add_trace(_over(recording.time, shown, "truth", line, first), 1, column)
     figure.update_yaxes(title="wheel speed / (rad/s)", row=1, col=1)
     figure.update_xaxes(title="time / s")
-    figure.update_layout(height=320, legend=_legend_above())
+    figure.update_layout(height=320, legend=_legend_above(-0.1))
     return figure
 
 

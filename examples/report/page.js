@@ -3,7 +3,8 @@
 
 const content = JSON.parse(document.getElementById("data").textContent);
 const views = content.views;
-const config = { displaylogo: false, responsive: true };
+const narrow = matchMedia("(max-width: 900px)"); // as in the style sheet
+const config = () => ({ displaylogo: false, responsive: true, displayModeBar: narrow.matches ? false : "hover" });
 const byId = (id) => document.getElementById(id);
 const state = { instant: Math.floor(views.instants.length / 2), all: true, color: "intensity" };
 
@@ -40,10 +41,52 @@ function template() {
 
 function drawFigures() {
   return Promise.all(
-    Object.entries(content.figures).map(([id, figure]) =>
-      Plotly.react(id, figure.data, { ...figure.layout, template: template() }, config),
-    ),
+    Object.entries(content.figures).map(([id, figure]) => {
+      const layout = narrow.matches ? inOneColumn(figure) : figure.layout;
+      return Plotly.react(id, figure.data, { ...layout, template: template() }, config());
+    }),
   );
+}
+
+// The layout of a figure for a narrow window: its plots below each other, column by column, each
+// under the title of its column, with the names of the lines at the bottom.
+function inOneColumn(figure) {
+  const layout = structuredClone(figure.layout);
+  const key = (axis) => axis.replace(/^([xy])/, "$1axis");
+  const whole = [0, 1];
+  const pairs = new Set(figure.data.map((trace) => `${trace.xaxis ?? "x"} ${trace.yaxis ?? "y"}`));
+  const plots = [...pairs].map((pair) => {
+    const [x, y] = pair.split(" ").map((axis) => (layout[key(axis)] ??= {}));
+    return { x, y, left: (x.domain ?? whole)[0], right: (x.domain ?? whole)[1], top: (y.domain ?? whole)[1] };
+  });
+  plots.sort((a, b) => a.left - b.left || b.top - a.top);
+  const titles = layout.annotations ?? [];
+  const firstOf = (plot) => plots.find((other) => other.left === plot.left) === plot;
+  const [plotHeight, gap, title] = plots.length > 1 ? [150, 26, 34] : [300, 0, 0]; // pixels
+  const columns = plots.filter(firstOf).length;
+  const heading = titles.length > 0 ? title : 0;
+  const axisTitles = (columns - 1) * 34; // below the last plot of each column but the last one
+  const total = plots.length * plotHeight + (plots.length - 1) * gap + columns * heading + axisTitles;
+  let y = 0;
+  for (const [n, plot] of plots.entries()) {
+    if (firstOf(plot)) {
+      y += n > 0 ? axisTitles / (columns - 1) : 0;
+      const its = titles.find((text) => text.x >= plot.left && text.x <= plot.right);
+      if (its) {
+        Object.assign(its, { x: 0, xanchor: "left", y: 1 - (y + 8) / total, yanchor: "top" });
+        y += heading;
+      }
+    }
+    plot.x.domain = whole;
+    plot.y.domain = [Math.max(0, 1 - (y + plotHeight) / total), 1 - y / total];
+    plot.y.showticklabels = true;
+    y += plotHeight + gap;
+  }
+  const legend = { orientation: "h", x: 0, xanchor: "left", y: 0, yref: "container", yanchor: "bottom" };
+  const lines = new Set(figure.data.filter((trace) => trace.showlegend !== false).map((t) => t.name));
+  const below = 64 + 20 * lines.size; // pixels
+  const margin = { l: 56, r: 8, t: 8, b: below };
+  return { ...layout, legend, margin, height: total + margin.t + below };
 }
 
 // ---- point clouds ---------------------------------------------------------------------------
@@ -242,17 +285,19 @@ function show() {
   const map = byId("top-view");
   const last = map.data.length - 1;
   Plotly.restyle(map, { x: [[instant.vehicle[0]]], y: [[instant.vehicle[1]]] }, [last]);
-  return Plotly.react("cloud", cloudTraces(cloud, instant.vehicle), cloudLayout(), config);
+  return Plotly.react("cloud", cloudTraces(cloud, instant.vehicle), cloudLayout(), config());
 }
 
 async function start() {
   await drawFigures();
   addButtons();
   await show();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", async () => {
-    await drawFigures();
-    show();
-  });
+  for (const query of [matchMedia("(prefers-color-scheme: dark)"), narrow]) {
+    query.addEventListener("change", async () => {
+      await drawFigures();
+      show();
+    });
+  }
   document.body.dataset.ready = "true";
 }
 

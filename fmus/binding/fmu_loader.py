@@ -1,8 +1,14 @@
 """What the binding runs inside Python to load an FMU; it travels in the FMU's resources.
 
-The FMU's own packages are loaded from its resources without touching ``sys.path``. All FMUs in a
-process share them, which is what makes them share scenes too, but only if they were built from
-the same sources: otherwise the second FMU would silently run the first one's code.
+The FMU's own packages are loaded from its resources without touching ``sys.path``, and under names
+of their own (``_sensor_fmus.fmus`` and so on): what the host has installed under the plain names,
+or imports later, is neither hidden by them nor used instead of them. Inside them ``import fmus``
+means the FMU's: their modules have an ``__import__`` that knows it. A host that has imported
+packages of the very same sources shares its own with the FMU.
+
+All FMUs in a process share the packages, which is what makes them share scenes too, but only if
+they were built from the same sources: otherwise the second FMU would silently run the first one's
+code.
 
 Hosts unpack an FMU to a new directory each time and remove it afterwards. Shared packages are
 therefore told about every new place, so that what they import late is still found.
@@ -10,10 +16,17 @@ therefore told about every new place, so that what they import late is still fou
 
 from __future__ import annotations
 
+import builtins
+import contextlib
+import functools
 import importlib
+import importlib.machinery
 import importlib.metadata
 import importlib.util
+import logging
 import os
+import re
+import subprocess
 import sys
 import sysconfig
 import threading
@@ -23,6 +36,9 @@ from typing import Any
 
 OLDEST_PYTHON = (3, 10)
 PACKAGES = ("pythonfmu", "sensor_models", "fmus")
+
+#: The package that the FMUs' packages lie in.
+HOME = "_sensor_fmus"
 
 #: Imported only where they are used, which says so if they are missing.
 OPTIONAL = ("pyarrow", "pygeomag")
@@ -42,37 +58,171 @@ def instantiate(instance_name: str, resources: str, guid: str, visible: int) -> 
             f" {OLDEST_PYTHON[0]}.{OLDEST_PYTHON[1]} or newer"
         )
     resources = os.path.abspath(resources)
-    with _lock:
+    with _lock, Listener() as heard:
         manifest = read_lines(os.path.join(resources, "fmu.txt"))
         check_requirements(resources)
-        for package in PACKAGES:
-            load_package(package, resources, manifest.get(package))
+        home = load_packages(resources, manifest)
         importlib.invalidate_caches()
-        slave_class = load_class(manifest, resources)
+        slave_class = load_class(manifest, resources, home)
     slave = slave_class(instance_name=instance_name, resources=resources, visible=bool(visible))
     if guid != slave.guid:
         raise FmuLoadError(f"the GUID '{guid}' is not that of this FMU, '{slave.guid}'")
+    for text in heard.texts:
+        slave.warn(text)
     return slave
 
 
-def load_class(manifest: dict[str, str], resources: str) -> Any:
+class Listener(logging.Handler):
+    """Hears what the packages warn of while they are loaded: it is for the host, not for stderr."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: list[str] = []
+        self._loggers = [logging.getLogger(name) for name in (HOME, *PACKAGES)]
+
+    def __enter__(self) -> Listener:
+        for logger in self._loggers:
+            logger.addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for logger in self._loggers:
+            logger.removeHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the text of a record."""
+        self.texts.append(record.getMessage())
+
+
+def load_packages(resources: str, manifest: dict[str, str]) -> str:
+    """Make the packages of the FMU those of this process; returns the prefix of their names."""
+    if HOME not in sys.modules and are_installed(manifest):
+        prefix = ""
+    else:
+        prefix = f"{HOME}."
+        make_home(resources)
+    for name in PACKAGES:
+        is_shared = prefix + name in sys.modules
+        package = importlib.import_module(prefix + name)
+        if is_shared:
+            check_digest(package, manifest.get(name))
+        add_place(package, os.path.join(resources, name))
+    return prefix
+
+
+def are_installed(manifest: dict[str, str]) -> bool:
+    """Whether the host has already imported packages of the same sources."""
+    return all(
+        getattr(sys.modules.get(name), "SOURCE_DIGEST", None) == manifest[name]
+        for name in PACKAGES
+        if name in manifest
+    )
+
+
+def check_digest(package: ModuleType, digest: str | None) -> None:
+    """Refuse an FMU of other sources than those that the process runs."""
+    present = getattr(package, "SOURCE_DIGEST", None)
+    if digest is not None and present != digest:
+        name = package.__name__.removeprefix(f"{HOME}.")
+        raise FmuLoadError(
+            f"this FMU was built from other sources of '{name}' ({digest}) than those already in"
+            f" this process ({present or 'unknown'}, from {list(package.__path__)[:1]}). Build all"
+            " FMUs of one simulation with one run of build_fmus.py, or run them in separate"
+            " processes."
+        )
+
+
+def make_home(resources: str) -> None:
+    """The package that holds the FMUs' packages; found in the last place first."""
+    home = sys.modules.get(HOME)
+    if home is None:
+        home = ModuleType(HOME)
+        home.__path__ = []
+        sys.modules[HOME] = home
+        sys.meta_path.insert(0, HomeFinder)
+    known = [path for path in home.__path__ if path != resources and os.path.isdir(path)]
+    home.__path__[:] = [resources, *known]
+
+
+class HomeFinder:
+    """Finds modules of the FMUs' packages."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any, target: Any = None) -> Any:
+        """The specification of such a module, None for any other."""
+        if not name.startswith(f"{HOME}."):
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+            spec.loader = HomeLoader(name, spec.loader.path)
+        return spec
+
+
+class HomeLoader(importlib.machinery.SourceFileLoader):
+    """Loads a module in which the names of the FMU's packages mean the FMU's."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module's code, with an ``__import__`` of its own."""
+        vars(module)["__builtins__"] = {**vars(builtins), "__import__": import_at_home}
+        super().exec_module(module)
+
+
+def import_at_home(
+    name: str,
+    globals: Any = None,  # noqa: A002 - these are the names of ``__import__``
+    locals: Any = None,  # noqa: A002
+    fromlist: Any = (),
+    level: int = 0,
+) -> Any:
+    """``__import__`` for modules of an FMU."""
+    package = name.partition(".")[0]
+    if level or package not in PACKAGES:
+        found = builtins.__import__(name, globals, locals, fromlist, level)
+        return IMPORTLIB if found is importlib else found
+    found = builtins.__import__(f"{HOME}.{name}", globals, locals, fromlist)
+    return found if fromlist else sys.modules[f"{HOME}.{package}"]
+
+
+def import_module_at_home(name: str, package: str | None = None) -> ModuleType:
+    """``importlib.import_module`` for modules of an FMU."""
+    at_home = name.partition(".")[0] in PACKAGES
+    return importlib.import_module(f"{HOME}.{name}" if at_home else name, package)
+
+
+#: ``importlib`` as modules of an FMU see it.
+IMPORTLIB = ModuleType("importlib")
+vars(IMPORTLIB)["__getattr__"] = functools.partial(getattr, importlib)
+vars(IMPORTLIB)["import_module"] = import_module_at_home
+
+
+def add_place(package: ModuleType, folder: str) -> None:
+    """Let a loaded package, and those in it, find what they import late in this FMU too."""
+    root = package.__name__
+    for name, module in list(sys.modules.items()):
+        if (name == root or name.startswith(root + ".")) and hasattr(module, "__path__"):
+            place = os.path.join(folder, *name[len(root) :].split(".")[1:])
+            known = [p for p in module.__path__ if p != place and os.path.isdir(p)]
+            module.__path__[:] = [place, *known]
+
+
+def load_class(manifest: dict[str, str], resources: str, home: str) -> Any:
     """The class of the FMU: in a module of the package ``fmus``, or in one of its own."""
     module_name, class_name = manifest["class"].split(":")
     own_file = os.path.join(resources, module_name + ".py")
     if not os.path.isfile(own_file):
-        return getattr(importlib.import_module(module_name), class_name)
+        return getattr(importlib.import_module(home + module_name), class_name)
     # The digest makes the name unique: two FMUs may have main modules of one name.
     unique_name = f"{module_name}_{manifest['main']}"
-    module = sys.modules.get(unique_name) or import_file(unique_name, own_file)
+    module = sys.modules.get(unique_name) or import_file(unique_name, own_file, home)
     return getattr(module, class_name)
 
 
-def import_file(name: str, path: str, folder: str | None = None) -> ModuleType:
-    """Import a file as a module of some name, or as a package if it has a folder."""
-    folders = None if folder is None else [folder]
-    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=folders)
-    if spec is None or spec.loader is None or not os.path.isfile(path):
-        raise FmuLoadError(f"'{path}' is missing: the FMU is damaged")
+def import_file(name: str, path: str, home: str) -> ModuleType:
+    """Import a file as a module of some name, which sees the packages of the FMU."""
+    loader = HomeLoader(name, path) if home else None
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    if spec is None or spec.loader is None:
+        raise FmuLoadError(f"'{path}' cannot be imported: the FMU is damaged")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
@@ -90,49 +240,20 @@ def read_lines(path: str) -> dict[str, str]:
     return {key: value for key, _, value in pairs}
 
 
-def load_package(name: str, resources: str, digest: str | None) -> None:
-    """Load a package from the FMU, or share the one in the process if it is the same."""
-    folder = os.path.join(resources, name)
-    loaded = sys.modules.get(name)
-    if loaded is None:
-        import_file(name, os.path.join(folder, "__init__.py"), folder)
-        return
-    present = getattr(loaded, "SOURCE_DIGEST", None)
-    if digest is not None and present != digest:
-        raise FmuLoadError(
-            f"this FMU was built from other sources of '{name}' ({digest}) than those already in"
-            f" this process ({present or 'unknown'}, from {list(loaded.__path__)[:1]}). Build all"
-            " FMUs of one simulation with one run of build_fmus.py, or run them in separate"
-            " processes."
-        )
-    add_place(loaded, folder)
-
-
-def add_place(package: ModuleType, folder: str) -> None:
-    """Let a loaded package, and those in it, find what they import late in this FMU too."""
-    root = package.__name__
-    for name, module in list(sys.modules.items()):
-        if (name == root or name.startswith(root + ".")) and hasattr(module, "__path__"):
-            place = os.path.join(folder, *name.split(".")[1:])
-            known = [p for p in module.__path__ if p != place and os.path.isdir(p)]
-            module.__path__[:] = [place, *known]
-
-
 def check_requirements(resources: str) -> None:
     """Raise an error that names each package that is missing or has the wrong version."""
     requirements = os.path.join(resources, "requirements.txt")
     with open(requirements, encoding="utf-8") as file:
-        needed = [line.strip() for line in file if line.strip() and not line.startswith("#")]
+        needed = [line.strip() for line in file if line.strip()]
+    hints: list[str] = []
     problems = find_problems(needed)
-    if problems and use_recorded_packages(resources):
-        problems = find_problems(needed)
+    for place in other_places(resources, hints) if problems else ():
+        if use_packages(place):
+            problems = find_problems(needed)
     if problems:
         raise FmuLoadError(
             f"Python {sys.version.split()[0]} at {sys.prefix} lacks what this FMU needs:"
-            f" {'; '.join(problems)}. Install it with:"
-            f' "{sys.executable or "python3"}" -m pip install -r "{requirements}"'
-            " or, if the host is not itself Python, set the environment variable FMU_PYTHON to an"
-            " interpreter that has it."
+            f" {'; '.join([*problems, *hints])}. {remedy(needed)}"
         )
 
 
@@ -177,31 +298,104 @@ def fits(version: str, clauses: str) -> bool:
 
 
 def release(version: str) -> list[int]:
-    """The numbers of a version, ``2.4.6rc1`` as (2, 4, 6)."""
-    numbers = []
-    for part in version.strip().split("."):
-        digits = part[: len(part) - len(part.lstrip("0123456789"))]
-        if not digits:
-            break
-        numbers.append(int(digits))
+    """The numbers of a version, ``2.4.6rc1`` as 2, 4, 6; zeros at the end do not count."""
+    numbers = [int(part) for part in re.findall(r"\d+", re.split(r"[^\d.]", version.strip())[0])]
     while numbers and numbers[-1] == 0:
         numbers.pop()
     return numbers
 
 
-def use_recorded_packages(resources: str) -> bool:
-    """Search the packages of the recorded interpreter too, if this is the same kind of Python."""
+def other_places(resources: str, hints: list[str]) -> list[dict[str, str]]:
+    """Interpreters whose packages may serve: that of FMU_PYTHON, and the recorded one.
+
+    A process that has a Python cannot run another one, but it can use its packages.
+    """
+    places = []
+    chosen = os.environ.get("FMU_PYTHON")
+    if chosen and not hasattr(sys, "_sensor_fmus_embedded"):
+        place = ask_interpreter(chosen, resources)
+        places.append(place)
+        if place.get("abi") != abi():
+            hints.append(
+                f"the environment variable FMU_PYTHON names '{chosen}', whose packages are for"
+                f" {place.get('abi') or 'no Python'} and not for the {abi()} of this process"
+            )
+    with contextlib.suppress(OSError):  # nothing may be recorded
+        places.append(read_lines(os.path.join(resources, "python.txt")))
+    return places
+
+
+def ask_interpreter(executable: str, resources: str) -> dict[str, str]:
+    """Where the parts of an interpreter are; nothing if it is none."""
+    script = os.path.join(resources, "locate_python.py")
     try:
-        recorded = read_lines(os.path.join(resources, "python.txt"))
-    except OSError:
-        return False
-    same = recorded.get("abi") == str(sysconfig.get_config_var("SOABI"))
-    folder = recorded.get("packages", "")
-    if not same or not os.path.isdir(folder) or folder in sys.path:
+        answer = subprocess.run([executable, "-I", script], capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+    return dict(
+        line.split("=", 1) for line in os.fsdecode(answer.stdout).splitlines() if "=" in line
+    )
+
+
+def abi() -> str:
+    """The kind of this Python, for compiled packages."""
+    return str(sysconfig.get_config_var("SOABI"))
+
+
+def use_packages(place: dict[str, str]) -> bool:
+    """Search the packages of an interpreter too, if it is of the same kind."""
+    folder = place.get("packages", "")
+    if place.get("abi") != abi() or not os.path.isdir(folder) or folder in sys.path:
         return False
     sys.path.append(folder)
     importlib.invalidate_caches()
     return True
+
+
+def remedy(needed: list[str]) -> str:
+    """What the user can type to have the packages."""
+    wanted = [line.partition(";") for line in needed]
+    packages = " ".join(
+        f'"{name.strip()}"' for name, _, marker in wanted if applies(marker.strip())
+    )
+    executable = sys.executable or ""
+    managed = os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
+    own = sys.prefix != sys.base_prefix or not os.path.exists(managed)
+    if is_interpreter(executable) and own:
+        return (
+            f'Install it with: "{executable}" -m pip install {packages}'
+            " or set the environment variable FMU_PYTHON to an interpreter that has it."
+        )
+    folder = os.path.join("~", "sensor-fmus")
+    binaries = "Scripts" if sys.platform == "win32" else "bin"
+    python = os.path.join(folder, binaries, "python")
+    return (
+        "Make an environment that has it, and name its interpreter in the environment variable"
+        f' FMU_PYTHON:\n    "{base_interpreter()}" -m venv {folder}\n'
+        f"    {python} -m pip install {packages}\n    FMU_PYTHON={python}"
+    )
+
+
+def is_interpreter(path: str) -> bool:
+    """Whether a file is a Python by its name; hosts that embed one may name themselves."""
+    return os.path.basename(path).lower().startswith("python") and os.path.isfile(path)
+
+
+def base_interpreter() -> str:
+    """The interpreter that environments for this Python are made with."""
+    name = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    candidates = [
+        getattr(sys, "_base_executable", None) or "",
+        os.path.join(sys.base_prefix, "bin", name),
+        os.path.join(sys.base_prefix, "python.exe"),
+    ]
+    return next((path for path in candidates if is_interpreter(path)), name)
+
+
+def refuse_bytes(slave: Any, reference: int, value: bytes) -> None:
+    """Refuse a String that is no text, by its variable's name."""
+    name = slave.table().by_reference[reference].name
+    raise ValueError(f"{name} = {value[:200]!r} is not allowed: Strings are text in UTF-8")
 
 
 def describe_exception(error: BaseException) -> tuple[str, str]:

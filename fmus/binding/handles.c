@@ -1,4 +1,4 @@
-/* Handles: numbers that stand for instances and states, see instance.h.
+/* Handles: numbers that stand for instances and states, see core.h.
 
    A handle holds the index of a slot and how often the slot was used before, mixed with the
    address of this library. A freed handle keeps its old count and therefore never fits again, and
@@ -6,8 +6,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "instance.h"
+#include "core.h"
 #include "platform.h"
+#include "process.h"
 
 #define INDEX_BITS 20
 #define INDEX_MASK ((1u << INDEX_BITS) - 1)
@@ -71,3 +72,7 @@ void handle_free(void *handle) {
     if (slot) slot->object = NULL;
     lock_release(&slots_lock);
 }
+
+#ifndef _WIN32
+void handles_renew_lock(void) { slots_lock = (Lock)LOCK_INIT; }
+#endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "instance.h"
+#include "core.h"
 
 #define MESSAGE_SIZE 8192
 
@@ -21,57 +21,41 @@ static unsigned category_bit(const char *name) {
     return 0;
 }
 
-int choose_categories(Instance *instance, size_t count, const fmi2String names[]) {
+Result choose_categories(Instance *instance, size_t count, const char *const names[],
+                         const char *function) {
     unsigned chosen = 0;
     for (size_t i = 0; i < count; i++) {
         unsigned bit = names && names[i] ? category_bit(names[i]) : 0;
-        if (!bit) {
-            report_error(instance, "fmi2SetDebugLogging: '%s' is no log category of this FMU.",
-                         names && names[i] ? names[i] : "NULL");
-            return 0;
-        }
+        if (!bit)
+            return report_error(instance, "%s: '%s' is no log category of this FMU.", function,
+                                names && names[i] ? names[i] : "NULL");
         chosen |= bit;
     }
     instance->categories = chosen;
-    return 1;
+    return RESULT_OK;
 }
 
-static int is_wanted(const Instance *instance, fmi2Status status, const char *category) {
-    if (status != fmi2OK) return 1;
+static int is_wanted(const Instance *instance, Result status, const char *category) {
+    if (status != RESULT_OK) return 1;
     if (!instance->logging_on) return 0;
     if (!instance->categories || instance->categories & ALL_BIT) return 1;
     return (instance->categories & category_bit(category)) != 0;
 }
 
-/* The host's function takes a printf format. The text itself is passed as one, with its percent
-   signs doubled: hosts that ignore the further arguments then still show it. */
-void send_message(Instance *instance, fmi2Status status, const char *category,
+void send_message(Instance *instance, Result status, const char *category,
                   const char *message) {
-    if (!is_wanted(instance, status, category)) return;
-    if (!instance->callbacks.logger) {
-        if (status != fmi2OK) fprintf(stderr, "%s: %s\n", instance->name, message);
-        return;
-    }
-    char *format = malloc(2 * strlen(message) + 1), *end = format;
-    if (!format) return;
-    for (const char *c = message; *c; c++) {
-        if (*c == '%') *end++ = '%';
-        *end++ = *c;
-    }
-    *end = 0;
-    instance->callbacks.logger(instance->callbacks.componentEnvironment, instance->name, status,
-                               category, format);
-    free(format);
+    if (is_wanted(instance, status, category))
+        instance->send(instance->callbacks, instance->name, status, category, message);
 }
 
-fmi2Status report_error(Instance *instance, const char *format, ...) {
+Result report_error(Instance *instance, const char *format, ...) {
     char message[MESSAGE_SIZE];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    send_message(instance, fmi2Error, "logStatusError", message);
-    return fmi2Error;
+    send_message(instance, RESULT_ERROR, "logStatusError", message);
+    return RESULT_ERROR;
 }
 
 static void release(PyObject *object) {
@@ -93,7 +77,7 @@ static void send_exception(Instance *instance, const char *function, PyObject *e
     if (texts && PyTuple_Size(texts) == 2) {
         report_error(instance, "%s: %s", function,
                      text_of(PyTuple_GetItem(texts, 0), &message_bytes));
-        send_message(instance, fmi2OK, "logDebug",
+        send_message(instance, RESULT_OK, "logDebug",
                      text_of(PyTuple_GetItem(texts, 1), &traceback_bytes));
     } else {
         PyErr_Clear();
@@ -104,7 +88,7 @@ static void send_exception(Instance *instance, const char *function, PyObject *e
     release(texts);
 }
 
-fmi2Status report_exception(Instance *instance, const char *function) {
+Result report_exception(Instance *instance, const char *function) {
     PyObject *type = NULL, *exception = NULL, *traceback = NULL;
     PyErr_Fetch(&type, &exception, &traceback);
     PyErr_NormalizeException(&type, &exception, &traceback);
@@ -127,7 +111,7 @@ fmi2Status report_exception(Instance *instance, const char *function) {
         send_waiting_messages(instance);
         PyErr_SetInterrupt();
     }
-    return fmi2Error;
+    return RESULT_ERROR;
 }
 
 static void send_one(Instance *instance, PyObject *entry) {
@@ -136,9 +120,9 @@ static void send_one(Instance *instance, PyObject *entry) {
     PyObject *message = PyObject_GetAttrString(entry, "msg");
     const char *category_text = text_of(category, &category_bytes);
     const char *message_text = text_of(message, &message_bytes);
-    long level = status ? PyLong_AsLong(status) : fmi2OK;
+    long level = status ? PyLong_AsLong(status) : RESULT_OK;
     PyErr_Clear();
-    send_message(instance, (fmi2Status)level, category_text, message_text);
+    send_message(instance, (Result)level, category_text, message_text);
     release(category_bytes);
     release(message_bytes);
     release(status);

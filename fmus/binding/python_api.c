@@ -4,6 +4,7 @@
 #endif
 #include "python_api.h"
 
+#include <errno.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "platform.h"
+#include "process.h"
 #include "python_finder.h"
 
 #define DEFINE_FUNCTION(result, name, arguments) result(*name) arguments;
@@ -23,9 +25,8 @@ PYTHON_FUNCTIONS(DEFINE_FUNCTION)
 #define EMBEDDED_MARK "_sensor_fmus_embedded"
 #define LOADERS "_sensor_fmus_loaders"
 
-static Lock start_lock = LOCK_INIT;
-static int started;
-static int keep_thread_states;
+static int started; /* set under the process's lock, and never taken back */
+static int is_prepared, keep_thread_states; /* set under Python's lock */
 static PyObject *loader_functions;
 
 static int look_up_functions(void *library, char *error, size_t error_size) {
@@ -134,15 +135,21 @@ static int run_loader(const char *resources, char *error, size_t error_size) {
     snprintf(path, sizeof path, "%s%cfmu_loader.py", resources, PATH_SEPARATOR);
     char *source = read_file(path);
     if (!source) {
-        snprintf(error, error_size, "Cannot read '%s': the FMU is not unpacked there.", path);
+        snprintf(error, error_size, "Cannot read '%s': %s.", path, strerror(errno));
         return 0;
     }
     PyObject *loaders = known_loaders();
-    loader_functions = PyDict_GetItemString(loaders, source);
-    if (!loader_functions && (loader_functions = run_module(source, path)) != NULL)
-        PyDict_SetItemString(loaders, source, loader_functions);
+    PyObject *functions = PyDict_GetItemString(loaders, source);
+    PyObject *made = functions ? NULL : run_module(source, path);
+    /* Meanwhile another thread may have done the same. */
+    if (made && !(functions = PyDict_GetItemString(loaders, source))) {
+        PyDict_SetItemString(loaders, source, made);
+        functions = made;
+    }
+    if (made) Py_DecRef(made);
     free(source);
-    if (loader_functions) return 1;
+    loader_functions = functions;
+    if (functions) return 1;
     snprintf(error, error_size, "Cannot run '%s': the file is damaged.", path);
     return 0;
 }
@@ -176,27 +183,115 @@ static void prepare_thread_end(void) {
 }
 #endif
 
+/* Whether this thread has Python's lock. */
+static int holds_lock(void *library) {
+    void *(*current)(void), *(*own)(void);
+    *(void **)&current = python_symbol(library, "_PyThreadState_UncheckedGet");
+    if (!current) *(void **)&current = python_symbol(library, "PyThreadState_GetUnchecked");
+    *(void **)&own = python_symbol(library, "PyGILState_GetThisThreadState");
+    /* Up to Python 3.11 the current state is that of any thread. */
+    return current && own && current() && current() == own();
+}
+
+/* Before the functions are looked up, and also if that failed. */
+static void restore_thread(void *library, void *state) {
+    void (*restore)(void *);
+    *(void **)&restore = python_symbol(library, "PyEval_RestoreThread");
+    restore(state);
+}
+
+#ifdef _WIN32
+static void watch_forks(void) {}
+#else
+/* A child of fork has the thread that called it and no other. If a writer of files had Python's
+   lock, the child would wait for it for ever: so fork waits until this thread has it. Python does
+   the same for forks of its own, and then has the lock already. */
+static THREAD_LOCAL PythonHold fork_hold;
+static THREAD_LOCAL int fork_is_held;
+static void (*before_fork)(void), (*after_fork_in_parent)(void), (*after_fork_in_child)(void);
+
+static void prepare_fork(void) {
+    fork_is_held = Py_IsInitialized() && !holds_lock(python_in_process());
+    if (!fork_is_held) return;
+    python_lock(&fork_hold);
+    before_fork();
+}
+
+static void end_fork(void (*after)(void)) {
+    if (!fork_is_held) return;
+    after();
+    python_unlock(&fork_hold);
+}
+
+static void go_on_in_parent(void) { end_fork(after_fork_in_parent); }
+
+static void go_on_in_child(void) {
+    process_renew_lock();
+    end_fork(after_fork_in_child);
+}
+
+/* Once for each library; a Python of the host's own is the host's affair. */
+static void watch_forks(void) {
+    pthread_atfork(NULL, NULL, handles_renew_lock);
+    if (!keep_thread_states) return;
+    process_lock();
+    int first = is_first_in_process();
+    process_unlock();
+    if (!first) return;
+    void *library = python_in_process();
+    *(void **)&before_fork = python_symbol(library, "PyOS_BeforeFork");
+    *(void **)&after_fork_in_parent = python_symbol(library, "PyOS_AfterFork_Parent");
+    *(void **)&after_fork_in_child = python_symbol(library, "PyOS_AfterFork_Child");
+    if (before_fork && after_fork_in_parent && after_fork_in_child)
+        pthread_atfork(prepare_fork, go_on_in_parent, go_on_in_child);
+}
+#endif
+
+/* Finds a Python, or starts one. Needs the process's lock. */
 static int start(const char *resources, char *error, size_t error_size) {
-    PythonPlace place = {"", "", "", ""};
     void *library = python_in_process();
     int running = library != NULL;
-    if (!running) library = python_open(resources, &place, error, error_size);
-    if (!library || !look_up_functions(library, error, error_size)) return 0;
-    if (!running && !initialise(library, place.executable, error, error_size)) return 0;
-    int token = PyGILState_Ensure();
-    int loaded = run_loader(resources, error, error_size);
-    keep_thread_states = was_embedded();
-    PyGILState_Release(token);
-    if (loaded && keep_thread_states) prepare_thread_end();
+    PythonPlace *place = calloc(1, sizeof *place);
+    if (!running && place) library = python_open(resources, place, error, error_size);
+    int ready = library && place && look_up_functions(library, error, error_size) &&
+                (running || initialise(library, place->executable, error, error_size));
+    free(place);
+    return ready;
+}
+
+/* Locks are taken in this order, and only so: the process's, then Python's. */
+static int find_python(const char *resources, char *error, size_t error_size) {
+    if (__atomic_load_n(&started, __ATOMIC_ACQUIRE)) return 1;
+    void *library = python_in_process(), *(*save)(void) = NULL, *held = NULL;
+    if (library) *(void **)&save = python_symbol(library, "PyEval_SaveThread");
+    if (save && holds_lock(library)) held = save();
+    process_lock();
+    if (!started)
+        __atomic_store_n(&started, start(resources, error, error_size), __ATOMIC_RELEASE);
+    int result = started;
+    process_unlock();
+    if (held) restore_thread(library, held);
+    return result;
+}
+
+/* The first use of this library: its loader, and what the kind of Python asks for. */
+static int begin(const char *resources, char *error, size_t error_size) {
+    PythonHold hold;
+    python_lock(&hold);
+    int loaded = loader_functions || run_loader(resources, error, error_size);
+    int first = loaded && !is_prepared;
+    if (first) {
+        is_prepared = 1;
+        keep_thread_states = was_embedded();
+        if (keep_thread_states) prepare_thread_end();
+    }
+    python_unlock(&hold);
+    if (first) watch_forks();
     return loaded;
 }
 
 int python_start(const char *resources, char *error, size_t error_size) {
-    lock_acquire(&start_lock);
-    if (!started) started = start(resources, error, error_size);
-    int result = started;
-    lock_release(&start_lock);
-    return result;
+    return find_python(resources, error, error_size) && begin(resources, error, error_size);
 }
 
 PyObject *python_loader(const char *function) {
@@ -214,9 +309,52 @@ static void keep_thread_state(void) {
     watch_thread_end(PyEval_SaveThread());
 }
 
-int python_lock(void) {
-    if (keep_thread_states) keep_thread_state();
-    return PyGILState_Ensure();
+#ifdef _WIN32
+static void raise_shield(PythonHold *hold) { (void)hold; }
+static void lower_shield(PythonHold *hold) { (void)hold; }
+#else
+static void deadly_signals(sigset_t *signals) {
+    sigemptyset(signals);
+    sigaddset(signals, SIGXFSZ);
+    sigaddset(signals, SIGPIPE);
 }
 
-void python_unlock(int token) { PyGILState_Release(token); }
+/* Blocks the signals in this thread; threads that are made meanwhile inherit it. A write then
+   fails with an error, which is reported as any other. */
+static void raise_shield(PythonHold *hold) {
+    sigset_t signals;
+    deadly_signals(&signals);
+    hold->is_shielded = keep_thread_states && !pthread_sigmask(SIG_BLOCK, &signals, &hold->signals);
+}
+
+static void discard_signals(const sigset_t *signals) {
+    sigset_t pending;
+    int number;
+    while (sigpending(&pending) == 0 &&
+           ((sigismember(signals, SIGXFSZ) && sigismember(&pending, SIGXFSZ)) ||
+            (sigismember(signals, SIGPIPE) && sigismember(&pending, SIGPIPE))))
+        sigwait(signals, &number);
+}
+
+/* Forgets those that have come, but for what the host has blocked itself. */
+static void lower_shield(PythonHold *hold) {
+    if (!hold->is_shielded) return;
+    sigset_t signals;
+    deadly_signals(&signals);
+    if (sigismember(&hold->signals, SIGXFSZ)) sigdelset(&signals, SIGXFSZ);
+    if (sigismember(&hold->signals, SIGPIPE)) sigdelset(&signals, SIGPIPE);
+    discard_signals(&signals);
+    pthread_sigmask(SIG_SETMASK, &hold->signals, NULL);
+}
+#endif
+
+void python_lock(PythonHold *hold) {
+    raise_shield(hold);
+    if (keep_thread_states) keep_thread_state();
+    hold->token = PyGILState_Ensure();
+}
+
+void python_unlock(PythonHold *hold) {
+    PyGILState_Release(hold->token);
+    lower_shield(hold);
+}

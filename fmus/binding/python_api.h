@@ -6,6 +6,7 @@
 #ifndef SENSOR_FMUS_PYTHON_API_H
 #define SENSOR_FMUS_PYTHON_API_H
 
+#include <signal.h>
 #include <stddef.h>
 
 typedef struct PyObject PyObject;
@@ -53,6 +54,7 @@ typedef ptrdiff_t Py_ssize_t;
     F(PyObject *, PyObject_CallFunction, (PyObject *, const char *, ...))                    \
     F(PyObject *, PyObject_CallMethod, (PyObject *, const char *, const char *, ...))        \
     F(PyObject *, PyObject_GetAttrString, (PyObject *, const char *))                        \
+    F(int, PyObject_HasAttrString, (PyObject *, const char *))                               \
     F(void, PyErr_Fetch, (PyObject **, PyObject **, PyObject **))                            \
     F(void, PyErr_NormalizeException, (PyObject **, PyObject **, PyObject **))               \
     F(int, PyErr_GivenExceptionMatches, (PyObject *, PyObject *))                            \
@@ -72,8 +74,17 @@ int python_start(const char *resources, char *error, size_t error_size);
 /* The functions of the FMU's loader module, by name (borrowed). Needs the lock. */
 PyObject *python_loader(const char *function);
 
-/* Python's global lock, around every use of the functions above. */
-int python_lock(void);
-void python_unlock(int token);
+/* Python's global lock, around every use of the functions above. A thread may take it again while
+   it has it. What a file that grows too large or a reader that is gone would kill the process with
+   (SIGXFSZ, SIGPIPE) is kept from this thread meanwhile, as a Python of its own would keep it. */
+typedef struct {
+    int token;
+#ifndef _WIN32
+    int is_shielded;
+    sigset_t signals;
+#endif
+} PythonHold;
+void python_lock(PythonHold *hold);
+void python_unlock(PythonHold *hold);
 
 #endif

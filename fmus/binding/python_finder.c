@@ -238,6 +238,20 @@ static void *open_usual(const char *resources, PythonPlace *place, char *error, 
     return NULL;
 }
 
+/* The packages that the FMU needs, as one line: its files may be gone when the message is read. */
+static void append_requirements(const char *resources, char *text, size_t size) {
+    char path[PATH_SIZE + 32], line[256];
+    snprintf(path, sizeof path, "%s%crequirements.txt", resources, PATH_SEPARATOR);
+    FILE *file = fopen(path, "r");
+    const char *separator = "";
+    while (file && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\r\n")] = 0;
+        if (line[0]) append(text, size, "%s%s", separator, line);
+        separator = ", ";
+    }
+    if (file) fclose(file);
+}
+
 void *python_open(const char *resources, PythonPlace *place, char *error, size_t error_size) {
     char tried[8 * PATH_SIZE] = "";
     void *library = NULL;
@@ -248,11 +262,13 @@ void *python_open(const char *resources, PythonPlace *place, char *error, size_t
         library = open_recorded(resources, place, tried, sizeof tried);
         if (!library) library = open_usual(resources, place, tried, sizeof tried);
     }
-    if (!library)
-        snprintf(error, error_size,
-                 "This FMU runs on Python and found none that it can use%s. Set the environment"
-                 " variable FMU_PYTHON to an interpreter with a shared library (3.%d or newer)"
-                 " that has the packages of '%s%crequirements.txt'.",
-                 tried, OLDEST_MINOR, resources, PATH_SEPARATOR);
-    return library;
+    if (library) return library;
+    char needed[PATH_SIZE] = "";
+    append_requirements(resources, needed, sizeof needed);
+    snprintf(error, error_size,
+             "This FMU runs on Python and found none that it can use%s. Set the environment"
+             " variable FMU_PYTHON to an interpreter with a shared library (3.%d or newer) that"
+             " has these packages: %s.",
+             tried, OLDEST_MINOR, needed);
+    return NULL;
 }

@@ -10,10 +10,10 @@ static int hex_digit(char c) {
     return -1;
 }
 
-static int decode(const char *text, char *path, size_t size) {
+static int copy(const char *text, int encoded, char *path, size_t size) {
     size_t length = 0;
     while (*text && length + 1 < size) {
-        int high = *text == '%' ? hex_digit(text[1]) : -1;
+        int high = encoded && *text == '%' ? hex_digit(text[1]) : -1;
         int low = high >= 0 ? hex_digit(text[2]) : -1;
         if (low >= 0) {
             path[length++] = (char)(16 * high + low);
@@ -27,24 +27,29 @@ static int decode(const char *text, char *path, size_t size) {
     return *text == 0 && length > 0 && strlen(path) == length;
 }
 
+/* Names of hosts do not tell case apart. */
+static int is_localhost(const char *text) {
+    static const char name[] = "localhost";
+    for (size_t i = 0; i < sizeof name - 1; i++)
+        if ((text[i] | 0x20) != name[i]) return 0;
+    return 1;
+}
+
 /* Skips an authority, which must be empty or this machine: file:///path, file://localhost/path. */
 static const char *skip_authority(const char *text) {
     const char *path = strchr(text, '/');
     size_t length = path ? (size_t)(path - text) : strlen(text);
-    int local = length == 0 || (length == 9 && !strncmp(text, "localhost", 9));
+    int local = length == 0 || (length == 9 && is_localhost(text));
     return path && local ? path : NULL;
 }
 
-int path_from_uri(const char *uri, char *path, size_t size) {
-    if (strncmp(uri, "file:", 5) != 0) { /* a plain path: nothing is encoded in it */
-        if (!uri[0] || strlen(uri) >= size) return 0;
-        strcpy(path, uri);
-        return 1;
-    }
+int path_from_uri(const char *uri, int encoded, char *path, size_t size) {
+    /* In a plain path nothing is encoded. */
+    if (strncmp(uri, "file:", 5) != 0) return copy(uri, 0, path, size);
     const char *text = uri + 5;
     if (!strncmp(text, "//", 2) && !(text = skip_authority(text + 2))) return 0;
 #ifdef _WIN32
     if (text[0] == '/' && text[1] && text[2] == ':') text++; /* /C:/folder */
 #endif
-    return decode(text, path, size);
+    return copy(text, encoded, path, size);
 }

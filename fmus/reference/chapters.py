@@ -14,17 +14,17 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import is_dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 from fmus.base import FmuBase
-from fmus.variables import Group
 
 #: Modules of how things are done, not of what is computed.
 LEFT_OUT = re.compile(
-    r"(_layout|\.kernels|\.(frame_files|files|random|quantities|tracing|options|assembly))$"
+    r"(_layout|\.kernels"
+    r"|\.(frame_files|files|random|quantities|tracing|options|assembly|sinks|spec|sensors?|named)"
+    r"|\.sight(\.\w+)?)$"
 )
 
 
@@ -39,15 +39,7 @@ def modules_of(fmu: type[FmuBase]) -> list[str]:
 
 def declarations_of(fmu: type[FmuBase]) -> list[type]:
     """The dataclasses that an FMU takes its variables from: its own parameters first."""
-    others = [name for name in sorted(dir(fmu)) if name.isupper() and name != "SHARED"]
-    found: dict[type, None] = {}
-    for attribute in ["PARAMETERS", *others, "SHARED"]:
-        value = getattr(fmu, attribute)
-        for part in value if isinstance(value, tuple) else (value,):
-            declaring = part.declaring if isinstance(part, Group) else part
-            if isinstance(declaring, type) and is_dataclass(declaring):
-                found[declaring] = None
-    return list(found)
+    return list(dict.fromkeys(group.declaring for group in fmu.groups()))
 
 
 def published_beside(module: str) -> list[str]:

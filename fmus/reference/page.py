@@ -1,8 +1,6 @@
 """The reference page of an FMU, and the index of all pages."""
 
-import sys
 from collections.abc import Iterable, Mapping
-from inspect import getdoc
 from xml.etree.ElementTree import Element
 
 import sensor_models
@@ -62,11 +60,9 @@ def reference_page(fmu: type[FmuBase]) -> bytes:
 
 def introduction(fmu: type[FmuBase], anchors: Mapping[str, str]) -> list[Element]:
     """What an FMU is: its description, and what its module says beyond a headline."""
-    named = next(parent for parent in fmu.__mro__ if "model_name" in vars(parent))
-    about = getdoc(sys.modules[named.__module__]) or ""
     return [
         node("p", f"{fmu.description_text}."),
-        *paragraphs("\n\n".join(blocks(about)[1:]), anchors),
+        *paragraphs("\n\n".join(blocks(fmu.about())[1:]), anchors),
     ]
 
 

@@ -19,6 +19,8 @@ class Note:
     title: str
     needs: tuple[str, ...]
     text: str
+    without: tuple[str, ...] = ()
+    """Variables that it must not have."""
 
 
 NOTES = (
@@ -81,11 +83,12 @@ NOTES = (
     Note(
         "Files",
         (r"parameter write_files", r"parameter output_directory"),
-        "Each frame is written to ``output_directory``, in the format ``output_format``; if that is"
-        " empty, to a fresh directory under the system's temporary directory. ``index.jsonl``"
-        " there has a line with the effective parameters, then one line a file with its frame,"
-        " time, pose and counts. A directory that cannot be written to is an error at"
-        " initialisation. ``write_files`` switches files off.",
+        "Where ``output_directory`` is set, each frame is written to it, in the format"
+        " ``output_format``. Where it is not, frames are written only if ``write_files`` is on,"
+        " to a fresh directory under the system's temporary directory; with ``write_files`` off"
+        " there are no files in any case. ``index.jsonl`` beside them has a line with the"
+        " effective parameters, then one line a file with its frame, time, pose and counts. A"
+        " directory that cannot be written to is an error at initialisation.",
     ),
     Note(
         "Records",
@@ -94,6 +97,14 @@ NOTES = (
         " ``output_directory`` (if that is empty, in a fresh directory under the system's temporary"
         " directory), which appears when the FMU is terminated, with a line in ``index.jsonl``"
         " that says what is in it and with which parameters.",
+        without=(r"parameter record_format",),
+    ),
+    Note(
+        "Records",
+        (r"parameter record", r"parameter record_format", r"parameter output_directory"),
+        "With ``record``, a table of all frames, with the outputs of each, goes to one file of the"
+        " format ``record_format`` in ``output_directory`` (if that is empty, to a fresh directory"
+        " under the system's temporary directory), which appears when the FMU is terminated.",
     ),
     Note(
         "Noise",
@@ -112,7 +123,8 @@ NOTES = (
         "Presets",
         (r"parameter preset",),
         "``preset`` names a product; upper and lower case, blanks and hyphens do not matter. A"
-        " parameter that is set to something else than its start value wins over the preset.",
+        " parameter that is set to something else than its start value wins over the preset. One"
+        " that is to have its start value all the same is named in ``preset_except``.",
     ),
 )
 
@@ -138,7 +150,11 @@ ALWAYS = (
 def applies(note: Note, table: VariableTable) -> bool:
     """Whether an FMU has all variables that a note is about."""
     there = [f"{variable.causality} {variable.name}" for variable in table.variables]
-    return all(any(re.fullmatch(need, name) for name in there) for need in note.needs)
+
+    def has(pattern: str) -> bool:
+        return any(re.fullmatch(pattern, name) for name in there)
+
+    return all(map(has, note.needs)) and not any(map(has, note.without))
 
 
 def notes(table: VariableTable, anchors: Mapping[str, str]) -> Element:

@@ -15,12 +15,18 @@
 
     [parts.imu]
     fmu = "Imu"
-    preset = "VN-100"                              # if it is one
+    preset = "VN-100"                              # a name or a path, if it is one
     parameters.mount.position.z = 0.6              # these win over the preset
+
+    [parts.car]
+    fmu = "models/Car.fmu"                         # somebody else's, relative to this file
 
 A connection leads from a part, or from a group of its variables, to another: each output of the
 first end is connected to the input of the second that has the same name within its end, if there
-is one. Numbers are in SI units, choices are given by the name of their item.
+is one. If both ends are variables, these two are connected, whatever their names. Numbers are in
+the units of the variables, SI units in the FMUs of this project; choices are given by the name of
+their item. Variables are connected if their units are the same, as far as both have one;
+``["car.v", "imu.body.velocity.x", "any unit"]`` does without this check.
 
 The description is strict: what is unknown, has the wrong type, is out of range or is connected
 twice is an error that names file and key.
@@ -33,10 +39,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fmus.base import PRESET, FmuBase
+from fmus.base import FmuBase
+from fmus.systems.foreign import ForeignError, ForeignTable, read_foreign
+from fmus.systems.units import Unit, mismatch, own_unit
 from fmus.variables import Variable, VariableTable, convert_preset
 from sensor_models.core.quantities import ParameterError
-from sensor_models.presets import load_preset
+from sensor_models.core.spec import PRESET, PRESET_EXCEPT
+from sensor_models.presets import is_path, load_preset
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -60,6 +69,9 @@ _SYSTEM: Mapping[str, tuple[type, ...]] = {
 }
 _PART = ("fmu", "preset", "parameters")
 
+#: What stands behind the ends of a connection whose units are not compared.
+ANY_UNIT = "any unit"
+
 
 class DescriptionError(ValueError):
     """A description of a system that makes no sense."""
@@ -71,20 +83,40 @@ class Part:
 
     name: str
     model_name: str
-    table: VariableTable
+    table: VariableTable | ForeignTable
     parameters: dict[str, Any]
     """Values of variables as they are set, the preset by its name."""
+    source: Path | None = None
+    """The file of an FMU that is not of this project."""
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The same with the values of the preset beside its name, or without it if it is a path.
+
+        A package goes to other machines, where the file is not.
+        """
+        name = self.parameters.get(PRESET, "")
+        if not name or isinstance(self.table, ForeignTable):
+            return dict(self.parameters)
+        preset = convert_preset(self.table, load_preset(self.model_name, name), name)
+        found = {PRESET: name, **preset, **self.parameters}
+        if is_path(name):
+            del found[PRESET]
+        return found
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """The same without Strings: the values of the preset in place of its name."""
-        name = self.parameters.get(PRESET, "")
-        found = {}
-        if name:
-            found = convert_preset(self.table, load_preset(self.model_name, name), name)
-        found.update(self.parameters)
+        """The same without Strings."""
         kinds = self.table.by_name
-        return {n: v for n, v in found.items() if kinds[n].type_name != "String"}
+        return {n: v for n, v in self.values.items() if kinds[n].type_name != "String"}
+
+    def unit_of(self, variable: Variable) -> Unit | None:
+        """The unit of one of its variables; none if it is not known, or has no meaning."""
+        if variable.type_name != "Real":
+            return None
+        if isinstance(self.table, ForeignTable):
+            return self.table.unit_of(variable)
+        return own_unit(variable.quantity.unit)
 
 
 @dataclass(frozen=True)
@@ -113,15 +145,14 @@ def read_system(path: Path, models: Mapping[str, type[FmuBase]]) -> System:
     """Read and check the description of a system of these FMUs."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-        return _system(content, models)
-    except (
-        OSError,
-        ValueError,
-    ) as error:  # TOML, UTF-8, ParameterError and DescriptionError are such
+        return _system(content, models, path.absolute().parent)
+    except (OSError, ValueError) as error:  # TOML, UTF-8, and all that are raised here are such
         raise DescriptionError(f"{path}: {error}") from error
 
 
-def _system(content: Mapping[str, Any], models: Mapping[str, type[FmuBase]]) -> System:
+def _system(
+    content: Mapping[str, Any], models: Mapping[str, type[FmuBase]], folder: Path
+) -> System:
     _check_keys("", content, ("system", "parts"), ("system", "parts"))
     about = content["system"]
     _check_keys("system.", about, tuple(_SYSTEM), tuple(_SYSTEM))
@@ -132,7 +163,7 @@ def _system(content: Mapping[str, Any], models: Mapping[str, type[FmuBase]]) -> 
     if not 0.0 < step <= stop:
         raise DescriptionError("system.step must be above 0 s and at most system.stop")
     _check_names([about["name"], *content["parts"]])
-    parts = {name: _part(name, part, models) for name, part in content["parts"].items()}
+    parts = {name: _part(name, part, models, folder) for name, part in content["parts"].items()}
     connections = tuple(_connections(about["connections"], parts))
     return System(
         about["name"], about["description"], step, stop, tuple(parts.values()), connections
@@ -148,26 +179,58 @@ def _check_names(names: list[str]) -> None:
             raise DescriptionError(f"parts.{name}: the name {longer[0]!r} begins with it")
 
 
-def _part(name: str, content: Mapping[str, Any], models: Mapping[str, type[FmuBase]]) -> Part:
+def _part(
+    name: str, content: Mapping[str, Any], models: Mapping[str, type[FmuBase]], folder: Path
+) -> Part:
     where = f"parts.{name}."
     _check_keys(where, content, ("fmu",), _PART)
-    if content["fmu"] not in models:
-        raise DescriptionError(f"{where}fmu = {content['fmu']!r} is none of {', '.join(models)}")
-    model = models[content["fmu"]]
-    table = model.table()
-    given = dict(_flattened(content.get("parameters", {})))
-    if PRESET in content:
-        given = {PRESET: content[PRESET], **given}
+    fmu, given = content["fmu"], dict(_flattened(content.get("parameters", {})))
     try:
-        values = {key: _value(table, key, value) for key, value in given.items()}
-        if PRESET in values:
-            load_preset(model.model_name, values[PRESET])  # told now if there is none
-    except ParameterError as error:
+        if isinstance(fmu, str) and fmu.endswith(".fmu"):
+            return _foreign_part(name, folder / fmu, content, given)
+        if fmu not in models:
+            raise DescriptionError(
+                f"{where}fmu = {fmu!r} is none of {', '.join(models)}, and no path of a .fmu file"
+            )
+        return _own_part(name, models[fmu], str(content.get(PRESET, "")), given, folder)
+    except (ParameterError, ForeignError) as error:
         raise DescriptionError(f"{where}parameters: {error}") from error
-    return Part(name, model.model_name, table, values)
 
 
-def _value(table: VariableTable, name: str, given: Any) -> Any:
+def _own_part(
+    name: str, model: type[FmuBase], preset: str, given: Mapping[str, Any], folder: Path
+) -> Part:
+    """A part that is an FMU of this project."""
+    table = model.table()
+    values = {key: _value(table, key, value) for key, value in given.items()}
+    preset = values.pop(PRESET, preset)
+    if not preset:
+        return Part(name, model.model_name, table, values)
+    if is_path(preset):
+        preset = str(folder / preset)
+    sets = convert_preset(table, load_preset(model.model_name, preset), preset)
+    hidden = [
+        key
+        for key, value in values.items()
+        if key in sets and value == table.by_name[key].start != sets[key]
+    ]
+    if hidden:  # else the preset would win over these
+        values.setdefault(PRESET_EXCEPT, ", ".join(hidden))
+    return Part(name, model.model_name, table, {PRESET: preset, **values})
+
+
+def _foreign_part(
+    name: str, path: Path, content: Mapping[str, Any], given: Mapping[str, Any]
+) -> Part:
+    """A part that is somebody else's FMU."""
+    if PRESET in content:
+        raise ParameterError(f"{path} has no presets")
+    table = read_foreign(path)
+    values = {key: _value(table, key, value) for key, value in given.items()}
+    return Part(name, table.model_name, table, values, path)
+
+
+def _value(table: VariableTable | ForeignTable, name: str, given: Any) -> Any:
     """A value as the variable holds it."""
     variable = table.by_name.get(name)
     if variable is None or variable.causality == "output":
@@ -196,19 +259,35 @@ def _flattened(table: Mapping[str, Any], group: str = "") -> Iterator[tuple[str,
 def _connections(given: list[Any], parts: Mapping[str, Part]) -> Iterator[Connection]:
     taken: set[tuple[str, str]] = set()
     for ends in given:
+        checked = not (isinstance(ends, list) and len(ends) == 3 and ends[2] == ANY_UNIT)
+        pair = ends if checked else ends[:2]
         if not (
-            isinstance(ends, list) and len(ends) == 2 and all(isinstance(e, str) for e in ends)
+            isinstance(pair, list) and len(pair) == 2 and all(isinstance(e, str) for e in pair)
         ):
-            raise DescriptionError(f"system.connections: {ends!r} is no pair of names")
-        found = list(_between(ends[0], ends[1], parts))
+            raise DescriptionError(
+                f'system.connections: {ends!r} is no pair of names, nor one with "{ANY_UNIT}"'
+            )
+        found = list(_between(pair[0], pair[1], parts))
         if not found:
-            raise DescriptionError(f"system.connections: {ends} connects nothing")
+            raise DescriptionError(f"system.connections: {pair} connects nothing")
         for connection in found:
             sink = connection.end, connection.input.name
             if sink in taken:
                 raise DescriptionError(f"system.connections: {'.'.join(sink)} is connected twice")
             taken.add(sink)
+            if checked:
+                _check_units(connection, parts)
             yield connection
+
+
+def _check_units(connection: Connection, parts: Mapping[str, Part]) -> None:
+    start, end = parts[connection.start], parts[connection.end]
+    reason = mismatch(start.unit_of(connection.output), end.unit_of(connection.input))
+    if reason:
+        raise DescriptionError(
+            f"system.connections: {start.name}.{connection.output.name} does not fit"
+            f" {end.name}.{connection.input.name}: {reason}"
+        )
 
 
 def _between(first: str, second: str, parts: Mapping[str, Part]) -> Iterator[Connection]:
@@ -221,7 +300,8 @@ def _between(first: str, second: str, parts: Mapping[str, Part]) -> Iterator[Con
             continue
         if output.type_name != variable.type_name:
             raise DescriptionError(
-                f"system.connections: {name} has other types at {first} and {second}"
+                f"system.connections: {output.name} at {first} is {output.type_name}, and"
+                f" {variable.name} at {second} is {variable.type_name}"
             )
         yield Connection(start, output, end, variable)
 

@@ -3,13 +3,19 @@
 Written is what the masters that read SSP have in common: one level, no String connectors, no
 connectors of the system itself (inputs that nobody sets are parameters), connectors for those
 inputs only that are connected. Each component has an FMU file of its own, as ecos runs components
-that share one as a single instance. Each is bound to a parameter set in a file, and all sets have
-the name of the system, by which some masters choose.
+that share one as a single instance.
 
-``resources/numbers.ssv`` is bound to nothing. It has the same parameters with the names of the
-components before them, presets written out in numbers, and no Strings, for masters that leave the
-bindings aside and take one set of numbers, as fmpy does. A choice is an Integer in all sets: the
-number of its item.
+Parameters stand in the structure itself, with presets written out in numbers beside their names:
+some masters ignore sets in files, some drop Strings, some drop choices, and with both each gets
+the same sensor. All sets have the name of the system, by which some masters choose. A choice is an
+Integer in all sets: the number of its item.
+
+``resources/numbers.ssv`` is bound to nothing. It has the same numbers with the names of the
+components before them, for masters that leave the bindings aside and take one set, as fmpy does.
+
+The step is told to masters of the Open Simulation Platform and to OMSimulator in annotations of
+theirs. OMSimulator's executable looks for a master with a fixed step in one, its Python interface
+for attributes of the element around it, so both are there.
 
 Source: "System Structure and Parameterization", version 1.0, Modelica Association, 2019.
 """
@@ -23,6 +29,7 @@ from fmus.systems.description import Connection, Part, System
 
 SSP = "http://ssp-standard.org/SSP1/SystemStructure"
 OSP = "com.opensimulationplatform"
+OMS = "org.openmodelica"
 STRUCTURE = "SystemStructure.ssd"
 NUMBERS = "resources/numbers.ssv"
 
@@ -34,24 +41,15 @@ def system_files(system: System) -> dict[str, bytes]:
         for part in system.parts
         for name, value in part.numbers.items()
     }
-    files = {
+    return {
         STRUCTURE: _text(_structure(system)),
         NUMBERS: _text(_parameter_set(system.name, numbers)),
     }
-    for part in system.parts:
-        if part.parameters:
-            own = {name: (part, name, value) for name, value in part.parameters.items()}
-            files[_set_place(part)] = _text(_parameter_set(system.name, own))
-    return files
 
 
 def fmu_place(part: Part) -> str:
     """Where the FMU of a part is in the package."""
     return f"resources/{part.name}.fmu"
-
-
-def _set_place(part: Part) -> str:
-    return f"resources/{part.name}.ssv"
 
 
 def _text(root: Element) -> bytes:
@@ -68,7 +66,9 @@ def _structure(system: System) -> Element:
         {
             "xmlns:ssd": f"{SSP}Description",
             "xmlns:ssc": f"{SSP}Common",
+            "xmlns:ssv": f"{SSP}ParameterValues",
             "xmlns:osp": "http://opensimulationplatform.com/SSP/OSPAnnotations",
+            "xmlns:oms": "https://raw.githubusercontent.com/OpenModelica/OMSimulator/master/schema/oms.xsd",
             "version": "1.0",
             "name": system.name,
         },
@@ -77,15 +77,16 @@ def _structure(system: System) -> Element:
     element = SubElement(root, "ssd:System", about)
     elements = SubElement(element, "ssd:Elements")
     for part in system.parts:
-        _add_component(elements, part, system.connections)
+        _add_component(elements, part, system)
     connections = SubElement(element, "ssd:Connections")
     for connection in system.connections:
         _add_connection(connections, connection)
+    _add_master(element, system)
     _add_experiment(root, system)
     return root
 
 
-def _add_component(elements: Element, part: Part, connections: tuple[Connection, ...]) -> None:
+def _add_component(elements: Element, part: Part, system: System) -> None:
     component = SubElement(
         elements,
         "ssd:Component",
@@ -97,12 +98,14 @@ def _add_component(elements: Element, part: Part, connections: tuple[Connection,
         },
     )
     connectors = SubElement(component, "ssd:Connectors")
-    for name, kind, type_name in _connectors(part, connections):
+    for name, kind, type_name in _connectors(part, system.connections):
         connector = SubElement(connectors, "ssd:Connector", {"name": name, "kind": kind})
         SubElement(connector, f"ssc:{type_name}")
-    if part.parameters:
+    if part.values:
         bindings = SubElement(component, "ssd:ParameterBindings")
-        SubElement(bindings, "ssd:ParameterBinding", {"source": _set_place(part)})
+        values = SubElement(SubElement(bindings, "ssd:ParameterBinding"), "ssd:ParameterValues")
+        own = {name: (part, name, value) for name, value in part.values.items()}
+        values.append(_parameter_set(system.name, own))
 
 
 def _connectors(part: Part, connections: tuple[Connection, ...]) -> Iterator[tuple[str, str, str]]:
@@ -123,6 +126,20 @@ def _add_connection(connections: Element, connection: Connection) -> None:
         "endConnector": connection.input.name,
     }
     SubElement(connections, "ssd:Connection", ends)
+
+
+def _add_master(element: Element, system: System) -> None:
+    """The step, for OMSimulator."""
+    annotations = SubElement(element, "ssd:Annotations")
+    annotation = SubElement(annotations, "ssc:Annotation", {"type": OMS})
+    step = repr(system.step)
+    solver = {"name": "fixed", "method": "oms_ma", "fixedStepSize": step}
+    about = SubElement(
+        SubElement(annotation, "oms:Annotations"), "oms:SimulationInformation", solver
+    )
+    tolerances = {"absoluteTolerance": "1e-4", "relativeTolerance": "1e-4"}
+    how = {"description": "oms-ma", "stepSize": step, **tolerances}
+    SubElement(about, "oms:FixedStepMaster", how)
 
 
 def _add_experiment(root: Element, system: System) -> None:

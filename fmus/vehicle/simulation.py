@@ -29,6 +29,8 @@ Floats = NDArray[np.float64]
 
 #: A generalised speed (m/s or rad/s) that only a simulation without sense can have.
 TOO_FAST = 500.0
+#: More inner steps than this in one communication step are refused: that is minutes of computing.
+MOST_INNER_STEPS = 1_000_000
 _CHUNK = 1000  # inner steps for which the traffic is laid out at once
 _WHOLE = 1e-9  # of an inner step, by which rounding makes a communication step too long
 
@@ -72,7 +74,12 @@ class VehicleSimulation:
     # ---- start -----------------------------------------------------------------------------
 
     def start(self, commands: VehicleCommands) -> None:
-        """Set the vehicle down at rest, with the arm where it is commanded to be."""
+        """Set the vehicle down at rest, with the arm where it is commanded to be.
+
+        It may be set down again before it has moved: then as if for the first time.
+        """
+        mujoco.mj_resetData(self._engine, self.data)
+        self._move_traffic(0.0)
         self._place(commands)
         self._refuse_blocked_start()
         self._settle()
@@ -135,11 +142,11 @@ class VehicleSimulation:
     def advance(self, end: float, commands: VehicleCommands) -> None:
         """Simulate until an instant; what fails leaves everything as it was."""
         before, duration = self._engine_state(), end - self.time
+        count = self._inner_steps(end, duration)
         if duration <= 0.0:  # a step that rounding has swallowed
             return
         left, right, *arm = astuple(commands)
         self.data.ctrl[:] = left, right, left, right, *arm
-        count = max(1, math.ceil(duration / self._parameters.time_step - _WHOLE))
         self._engine.opt.timestep = duration / count
         elapsed = self.time - self._start
         try:
@@ -152,6 +159,22 @@ class VehicleSimulation:
         self.time = end
         self._move_traffic(end - self._start)
         mujoco.mj_forward(self._engine, self.data)
+
+    def _inner_steps(self, end: float, duration: float) -> int:
+        """The number of inner steps to an instant."""
+        step = self._parameters.time_step
+        if not duration / step <= MOST_INNER_STEPS:
+            raise SimulationError(
+                f"a communication step of {duration:g} s takes more than {MOST_INNER_STEPS} inner "
+                f"steps of time_step = {step:g} s, allowed is at most {MOST_INNER_STEPS * step:g} s"
+            )
+        spacing = float(np.spacing(max(abs(end), abs(self._start))))
+        if spacing > step:
+            raise SimulationError(
+                f"time = {end:g} s is too far from 0: numbers of this size are {spacing:g} s apart,"
+                f" allowed is at most time_step = {step:g} s"
+            )
+        return max(1, math.ceil(duration / step - _WHOLE))
 
     def _run(self, traffic: Floats) -> None:
         """Inner steps, one for each row of states of the traffic."""

@@ -6,8 +6,8 @@ noise terms, but draws of their own: camera n of the batch counts on through the
 one has the draws that it has alone.
 
 Rolling shutter: each row may have a pose of its own (``shutter`` makes them), and what a row holds
-in the sensor frame is in that of its own instant. Bodies of the scene stand still while a frame is
-taken.
+in the sensor frame is in that of its own instant. Movable bodies of the scene are seen where they
+are at the instant of each row, if the caller tells (``moving``).
 
 What a frame holds (module ``kernels.camera.depth`` has the equations):
 
@@ -47,6 +47,7 @@ from sensor_models.core.quantities import NO_LIMIT, ParameterError
 from sensor_models.core.random import stream_key
 from sensor_models.kernels.camera import depth as kernel
 from sensor_models.kernels.camera import layout as layout
+from sensor_models.scene.history import MovingBodies
 from sensor_models.scene.tracing import RayScene
 
 Floats = NDArray[np.float64]
@@ -160,6 +161,7 @@ class DepthCamera:
         frame: int = 0,
         *,
         rolling: bool = False,
+        moving: MovingBodies | None = None,
         out: Frame | None = None,
     ) -> Frame:
         """Take a frame with every camera.
@@ -169,7 +171,9 @@ class DepthCamera:
             bodies: poses of the bodies, (..., 7): position, quaternion w, x, y, z. With
                 ``rolling``, (..., rows, 7).
             frame: number of the frame, which the draws of noise go by.
-            rolling: whether each row has its own pose.
+            rolling: whether each row has its own pose, the rows evenly over the read-out.
+            moving: where movable bodies of the scenes are during the read-out; None for where
+                they were committed.
             out: an earlier frame of as many cameras, to be written over.
         """
         poses = np.asarray(bodies, float)
@@ -186,15 +190,22 @@ class DepthCamera:
         for number, scene in enumerate(scenes):
             part = slice(number * share, (number + 1) * share)
             arrays: list[Any] = [array[part] for array in images]
-            self._render(scene, placed[part], frame, number * share, layout.Images(*arrays))
+            first = number * share
+            self._render(scene, placed[part], frame, first, layout.Images(*arrays), moving)
         return result
 
     def _render(
-        self, scene: RayScene, poses: Floats, frame: int, first: int, images: layout.Images
+        self,
+        scene: RayScene,
+        poses: Floats,
+        frame: int,
+        first: int,
+        images: layout.Images,
+        moving: MovingBodies | None,
     ) -> None:
-        task = self._task(first, len(poses), frame)
-        lines = layout.Rays(self._directions, self._axes, poses)
-        scene.run(kernel.render, task, lines, self._keys, images)
+        task, times = self._task(first, len(poses), frame), np.linspace(0.0, 1.0, poses.shape[1])
+        lines = layout.Rays(self._directions, self._axes, poses, times)
+        scene.run(kernel.render, task, lines, self._keys, images, bodies=moving)
         if images.truth.size:
             scene.run(kernel.drop_edges, task, lines, self._keys, images)
 

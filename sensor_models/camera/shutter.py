@@ -98,6 +98,16 @@ class RollingShutter:
             yield index, stamp, self._poses(stamp, body)
             self._begun.popleft()
 
+    @property
+    def readout(self) -> float:
+        """Time from the first row to the last, s; 0 for one row."""
+        return self._readout
+
+    @property
+    def oldest(self) -> float:
+        """The oldest instant that a row is still to be taken at."""
+        return self._begun[0][1] if self._begun else self._clock.latest
+
     def _is_complete(self, stamp: float) -> bool:
         if self._readout == 0.0:
             return True  # the timeline gives no sample before its time

@@ -13,7 +13,8 @@ how the time axis is cut, as far as the cutting does not change what is known of
 Known state = sample. The instants of a master carry rounding. An instant T counts as that of a
 sample, and its state is taken as it is, if they differ by no more than
 
-    1e-6 h + n eps max(|start|, |T|),   at most 1e-3 h, at least 4 eps max(|start|, |T|)
+    1e-6 h + n eps max(|start|, |T|),   at most 1e-3 h, at least 4 eps max(|start|, |T|),
+    but never more than a quarter of the sampling period
 
 with h the shorter of the last step and the sampling period. Reasons: n instants that were added
 up are off by half a unit in the last place for each addition; those that went through decimals or
@@ -24,32 +25,50 @@ One instant given twice (four roundings of the number at most): the later state 
 earlier, so no difference is ever formed across zero time. If nothing but the start is known,
 sample 0 is taken again. That is how a state at initialisation is followed by the one of the first
 step; a jump between them is no motion. Later on, what was sampled stays as it was.
+
+Bounds. An instant is refused if float64 cannot tell it from the next sample's, because the spacing
+of numbers of its size is more than the sampling period (Unix time in ns), and a step if more
+samples than a bound would fall due in it.
+
+The law is compiled (``kernels.math.sampling``), for the steps of scalar sensors; what is here
+serves the sensors that see, which have no compiled step.
 """
 
 import dataclasses
 import math
-import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.core.quantities import ParameterError, boolean, check, integer, real
+from sensor_models.kernels.math import sampling
+from sensor_models.kernels.math.sampling import (
+    KNOWN_STATES,
+    LATEST,
+    NEXT_INDEX,
+    START,
+    same_instant,
+)
+
+__all__ = [
+    "KNOWN_STATES",
+    "LATEST",
+    "NEXT_INDEX",
+    "START",
+    "SampleClock",
+    "SamplingParameters",
+    "Timeline",
+    "same_instant",
+]
 
 Vector = NDArray[np.float64]
 Interpolation = Callable[[Vector, Vector, float, float], Vector]
 Sample = tuple[int, float, Vector]
 
-#: Two statements of one instant may differ by this share of it.
-ROUNDING = 4.0 * sys.float_info.epsilon
-#: Share of a step by which instants differ that went through decimals or nanoseconds.
-QUANTISED = 1e-6
-#: Share of a step that is never exceeded.
-LARGEST = 1e-3
-
-# Places in the state of a clock.
-START, LATEST, NEXT_INDEX, KNOWN_STATES = range(4)
+#: More frames than this in one step of a sensor that sees are refused.
+MOST_FRAMES = 100_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,43 +93,33 @@ class SamplingParameters:
         check(self)
 
 
-def same_instant(a: float, b: float) -> bool:
-    """Whether two numbers state one instant of a master's time."""
-    return a == b or abs(a - b) <= ROUNDING * max(abs(a), abs(b))
-
-
 class SampleClock:
-    """Counts the samples of one sensor."""
+    """Counts the samples of one sensor that has no compiled step; the law is compiled."""
 
     def __init__(self, start: float, rate: float) -> None:
-        if not math.isfinite(start):
-            raise ParameterError(f"start time = {start} s is not a finite number")
-        if not 0.0 <= rate < math.inf:
-            raise ParameterError(f"sample rate = {rate} Hz is not finite and at least 0 Hz")
+        check_clock(start, rate)
         self.rate = rate
-        self._start = start
-        self.rewind()
+        self._clock = new_clock(start)
+        self._tolerance = 0.0
 
     def rewind(self) -> None:
         """Back to sample 0, with no state known."""
-        self._latest = -math.inf
-        self._next_index = 0
-        self._known_states = 0
+        self._clock[:] = new_clock(self._clock[sampling.START])
         self._tolerance = 0.0
 
     @property
     def latest(self) -> float:
         """The newest instant whose state is known, -inf if none is."""
-        return self._latest
+        return float(self._clock[sampling.LATEST])
 
     @property
     def only_start_known(self) -> bool:
         """Whether one state is known, the one at the start."""
-        return self._known_states == 1
+        return bool(self._clock[sampling.KNOWN_STATES] == 1.0)
 
     def is_latest(self, stamp: float) -> bool:
         """Whether a sample's instant counts as that of the newest known state."""
-        return abs(stamp - self._latest) <= self._tolerance
+        return abs(stamp - self.latest) <= self._tolerance
 
     def due(self, known_time: float) -> list[tuple[int, float]]:
         """Take note of a known instant: index and stamp of all samples that fall due with it.
@@ -122,80 +131,91 @@ class SampleClock:
 
     def stamp_of(self, index: int) -> float:
         """The instant of a sample; without a rate, of the newest."""
-        return self._start + index / self.rate if self.rate > 0.0 else self._latest
+        start = float(self._clock[sampling.START])
+        return start + index / self.rate if self.rate > 0.0 else self.latest
 
     def advance(self, known_time: float) -> range:
         """Take note of a known instant: the indices of all samples that fall due with it.
 
+        The start may be given twice: sample 0 then falls due again.
+
         Raises:
             ParameterError: if time went backwards, is not finite, or the first instant is not
-                the start. The clock then stays as it was.
+                the start, if float64 cannot tell samples apart, or if there would be more than
+                ``MOST_FRAMES``. The clock then stays as it was.
         """
-        latest = self._latest
-        if not latest < known_time < math.inf:
-            self._refuse_unless_repeated(known_time)
-            self._latest = known_time
-            return range(0)
-        if self._known_states == 0 and not same_instant(known_time, self._start):
-            raise ParameterError(
-                f"the first known state belongs to {known_time} s, "
-                f"but sampling starts at {self._start} s"
-            )
-        self._tolerance = self._tolerance_at(known_time)
-        self._latest = known_time
-        self._known_states += 1
-        return self._take_until(known_time)
-
-    def _refuse_unless_repeated(self, known_time: float) -> None:
-        if not math.isfinite(known_time):
-            raise ParameterError(f"time = {known_time} s is not a finite number")
-        if not same_instant(known_time, self._latest):
-            raise ParameterError(
-                f"time = {known_time} s lies before the latest known state at {self._latest} s"
-            )
-
-    def _tolerance_at(self, known_time: float) -> float:
-        reach = max(abs(self._start), abs(known_time))
-        if self._known_states == 0:
-            return ROUNDING * reach
-        step = known_time - self._latest
-        if self.rate > 0.0:
-            step = min(step, 1.0 / self.rate)
-        added_up = self._known_states * sys.float_info.epsilon * reach
-        return max(ROUNDING * reach, min(QUANTISED * step + added_up, LARGEST * step))
-
-    def _take_until(self, known_time: float) -> range:
-        first = self._next_index
-        if self.rate == 0.0:
-            self._next_index = first + 1
-            return range(first, first + 1)
-        limit = known_time + self._tolerance
-        after = max(first, int((limit - self._start) * self.rate))
-        # The estimate may be one off; what counts is how a stamp compares with the limit.
-        while after > first and self.stamp_of(after - 1) > limit:
-            after -= 1
-        while self.stamp_of(after) <= limit:
-            after += 1
-        self._next_index = after
+        found, first, after, tolerance = sampling.due(
+            self._clock, self.rate, float(known_time), MOST_FRAMES
+        )
+        if found >= sampling.NOT_FINITE:
+            refuse_instant(found, self._clock, self.rate, known_time, MOST_FRAMES)
+        sampling.take(self._clock, found, after, float(known_time))
+        if found != sampling.REPEATS:
+            self._tolerance = tolerance
         return range(first, after)
 
     @property
     def state(self) -> Vector:
         """All that changes while sampling; the rate is a parameter and stays outside."""
-        return np.array([self._start, self._latest, self._next_index, self._known_states])
+        return self._clock.copy()
 
     @state.setter
     def state(self, saved: Vector) -> None:
-        if saved.shape != (4,):
+        if saved.shape != (sampling.CLOCK_SIZE,):
             raise ParameterError(f"the state of a clock has 4 values, not shape {saved.shape}")
-        start, latest, next_index, known_states = (float(value) for value in saved)
-        counts = next_index.is_integer() and known_states.is_integer()
-        if not (math.isfinite(start) and latest < math.inf and counts):
-            raise ParameterError(f"{saved.tolist()} is no state of a clock")
-        if min(next_index, known_states) < 0 or (known_states == 0) != (latest == -math.inf):
-            raise ParameterError(f"{saved.tolist()} is no state of a clock")
-        self._start, self._latest = start, latest
-        self._next_index, self._known_states = int(next_index), int(known_states)
+        check_clock_state(saved)
+        self._clock[:] = saved
+
+
+def check_clock(start: float, rate: float) -> None:
+    """Refuse a start or a rate that no clock can have."""
+    if not math.isfinite(start):
+        raise ParameterError(f"start time = {start} s is not a finite number")
+    if not 0.0 <= rate < math.inf:
+        raise ParameterError(f"sample rate = {rate} Hz is not finite and at least 0 Hz")
+
+
+def new_clock(start: float) -> Vector:
+    """A clock that knows no instant, as the kernels take it."""
+    return np.array([start, -math.inf, 0.0, 0.0])
+
+
+def check_clock_state(saved: Vector) -> None:
+    """Refuse four values that are no state of a clock."""
+    start, latest, next_index, known_states = (float(value) for value in saved)
+    counts = next_index.is_integer() and known_states.is_integer()
+    if not (math.isfinite(start) and latest < math.inf and counts):
+        raise ParameterError(f"{saved.tolist()} is no state of a clock")
+    if not 0.0 <= next_index < 2.0**53 or known_states < 0.0:
+        raise ParameterError(f"{saved.tolist()} is no state of a clock")
+    if (known_states == 0.0) != (latest == -math.inf):
+        raise ParameterError(f"{saved.tolist()} is no state of a clock")
+
+
+def refuse_instant(
+    reason: int, clock: Vector, rate: float, known_time: float, most: int
+) -> NoReturn:
+    """Say why an instant is refused; the reason is one of ``kernels.math.sampling``."""
+    start, latest = clock[sampling.START], clock[sampling.LATEST]
+    if reason == sampling.NOT_FINITE:
+        raise ParameterError(f"time = {known_time} s is not a finite number")
+    if reason == sampling.NOT_THE_START:
+        raise ParameterError(
+            f"the first known state belongs to {known_time} s, but sampling starts at {start} s"
+        )
+    if reason == sampling.TOO_COARSE:
+        reach = max(abs(start), abs(known_time))
+        raise ParameterError(
+            f"time = {known_time} s is too far from 0 for {rate:g} Hz: numbers of this size are "
+            f"{np.spacing(reach):g} s apart, allowed is at most the sampling period of "
+            f"{1.0 / rate:g} s"
+        )
+    if reason == sampling.TOO_MANY:
+        raise ParameterError(
+            f"time = {known_time} s lies too far behind {max(start, latest)} s: more than {most} "
+            f"samples would fall due at {rate:g} Hz, allowed is at most {most / rate:g} s in a step"
+        )
+    raise ParameterError(f"time = {known_time} s lies before the latest known state at {latest} s")
 
 
 class Timeline:
@@ -222,15 +242,13 @@ class Timeline:
             raise ParameterError(
                 f"a state of shape {values.shape} cannot follow one of shape {before.shape}"
             )
-        if clock.only_start_known and same_instant(time, before_time):
-            clock.rewind()
         due = clock.due(time)
         self._values = values
         duration = time - before_time
         samples = []
         for index, stamp in due:
             sampled = values
-            if not clock.is_latest(stamp):
+            if not clock.is_latest(stamp) and before.shape == values.shape:
                 sampled = self._interpolate(
                     before, values, duration, (stamp - before_time) / duration
                 )

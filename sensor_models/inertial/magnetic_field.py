@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sensor_models.core.quantities import ParameterError
+from sensor_models.core.quantities import ParameterError, boolean, check, real
 from sensor_models.kernels.inertial.magnetic_field import DIPOLE_SIZE, field_at
 
 Vector = tuple[float, float, float]
@@ -92,6 +92,59 @@ class MagneticField:
                 "allowed is a position away from the dipoles"
             )
         return np.array(flux_density)
+
+
+@dataclass(frozen=True)
+class EarthParameters:
+    """The Earth's field instead of one that is given, by place and date."""
+
+    on: bool = boolean(
+        False,
+        "Whether the field is the Earth's (World Magnetic Model 2025) where no scene has one, "
+        "instead of the parameter field; the world frame is then east, north, up",
+        name="earth.on",
+    )
+    latitude: float = real(
+        0.0,
+        "rad",
+        "Geodetic latitude, north is positive",
+        minimum=-0.5 * math.pi,
+        maximum=0.5 * math.pi,
+        name="earth.latitude",
+    )
+    longitude: float = real(
+        0.0,
+        "rad",
+        "Longitude, east is positive",
+        minimum=-math.tau,
+        maximum=math.tau,
+        name="earth.longitude",
+    )
+    height: float = real(
+        0.0,
+        "m",
+        "Height over the WGS84 ellipsoid",
+        minimum=VALID_HEIGHTS[0],
+        maximum=VALID_HEIGHTS[1],
+        name="earth.height",
+    )
+    year: float = real(
+        2026.0,
+        "1",
+        "Date as a year with its fraction",
+        minimum=VALID_YEARS[0],
+        maximum=VALID_YEARS[1],
+        name="earth.year",
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+
+    def field(self) -> "MagneticField | None":
+        """The Earth's field there and then, or None if it is off."""
+        if not self.on:
+            return None
+        return earth_field(self.latitude, self.longitude, self.height, self.year)
 
 
 def uniform(flux_density: Vector) -> MagneticField:

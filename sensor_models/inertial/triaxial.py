@@ -2,16 +2,15 @@
 
 Model, order of the stages and deviations: ``kernels.inertial.triaxial`` (AGX, eq. 22-25). Sensors
 of a kind derive their parameters from ``TriaxialParameters`` and hand ``pack`` and ``stream_keys``
-to the kernel; ``Triaxial`` is the bare chain, for a signal that the caller knows.
+to the kernel.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import math
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sensor_models.core.faults import NO_FAULT, Fault, FaultPort
+from sensor_models.core.faults import NO_FAULT
 from sensor_models.core.quantities import ParameterError
 from sensor_models.core.random import stream_key
 from sensor_models.inertial.corruption import DriftType
@@ -22,18 +21,14 @@ from sensor_models.inertial.triaxial_parameters import (
     MATRIX,
     OFF_DIAGONAL,
     XYZ,
-    ZERO,
     TriaxialParameters,
 )
-from sensor_models.kernels.inertial import triaxial as kernel
 from sensor_models.kernels.inertial import triaxial_layout as at
 from sensor_models.kernels.inertial.sensing_element import LARGEST_DRAW, RING_ROWS
 
 __all__ = [
     "MATRIX",
     "XYZ",
-    "Stages",
-    "Triaxial",
     "TriaxialParameters",
     "has_limits",
     "pack",
@@ -53,6 +48,13 @@ TERMS = ("noise", "density", "drift", "instability", "jitter")
 
 NO_FAULTS = (NO_FAULT, NO_FAULT, NO_FAULT)
 
+#: Inputs of a low-pass in a period of its cutoff. Between them the input is linear, which takes
+#: sinc(1/12)^2 of a signal there: 0.2 dB.
+INPUTS_PER_CUTOFF = 12.0
+#: Logarithm to base 2 of the most inputs in a sampling period; a low-pass that is wider than some
+#: five times the sampling rate hardly acts on what is sampled.
+MOST_INPUTS = 6
+
 
 def stream_keys(seed: int, sensor: str, prefix: str = "") -> NDArray[np.uint64]:
     """The keys of all random terms of one triaxial sensor, as the kernel takes them."""
@@ -63,6 +65,7 @@ def pack(
     parameters: TriaxialParameters,
     rate: float,
     linear_acceleration_effect: ArrayLike | None = None,
+    oversampling: int = 1,
 ) -> NDArray[np.float64]:
     """The parameters as the kernel takes them, with what can be computed once.
 
@@ -70,6 +73,7 @@ def pack(
         parameters: of the sensor.
         rate: declared sampling rate in Hz, 0 if samples come at any instants.
         linear_acceleration_effect: matrix of a gyroscope, by rows, in rad.s/m.
+        oversampling: how many inputs the low-pass gets in a sampling period.
 
     Raises:
         ParameterError: if the parameters do not go together with the sampling rate.
@@ -83,8 +87,17 @@ def pack(
     _put(packed, at.CROSS_AXIS, parameters.cross_axis)
     if linear_acceleration_effect is not None:
         _put(packed, at.LINEAR_ACCELERATION_EFFECT, linear_acceleration_effect)
+    packed[at.OVERSAMPLING] = oversampling
     packed[at.FLAGS] = _flags(parameters, packed)
     return packed
+
+
+def oversampling_of(parameters: TriaxialParameters, rate: float) -> int:
+    """How many inputs the low-pass needs in a sampling period: a power of two."""
+    if parameters.filter_cutoff == 0.0 or rate == 0.0:
+        return 1
+    needed = INPUTS_PER_CUTOFF * parameters.filter_cutoff / rate
+    return 1 << min(MOST_INPUTS, max(0, math.ceil(math.log2(needed))))
 
 
 def _check_memory(parameters: TriaxialParameters, rate: float) -> None:
@@ -148,7 +161,7 @@ def _pack_vectors(packed: NDArray[np.float64], parameters: TriaxialParameters) -
         (at.BIAS, parameters.bias),
         (at.BIAS_TEMPERATURE, parameters.bias_temperature),
         (at.NOISE_RMS, parameters.noise_rms),
-        (at.NOISE_DENSITY, parameters.noise_density),
+        (at.NOISE_DENSITY, _two_sided(parameters)),
         (at.DRIFT_SIZE, parameters.drift_walk if walking else parameters.drift_std),
         (at.BOUND_LOWER, -bound),
         (at.BOUND_UPPER, bound),
@@ -158,6 +171,12 @@ def _pack_vectors(packed: NDArray[np.float64], parameters: TriaxialParameters) -
         (at.SELECTED, [axis in parameters.axes for axis in XYZ]),
     ):
         _put(packed, place, values)
+
+
+def _two_sided(parameters: TriaxialParameters) -> NDArray[np.float64]:
+    """The density of which the square root of a bandwidth makes a standard deviation."""
+    density = np.array(parameters.noise_density)
+    return density / math.sqrt(2.0) if parameters.noise_one_sided else density
 
 
 def _pack_converter(packed: NDArray[np.float64], parameters: TriaxialParameters) -> None:
@@ -186,7 +205,7 @@ def _flags(parameters: TriaxialParameters, packed: NDArray[np.float64]) -> int:
         or tuple(parameters.range_upper) != HIGHEST,
         at.OFFSET: any_at(at.BIAS, at.BIAS_TEMPERATURE),
         at.CROSSED: tuple(parameters.cross_axis) != IDENTITY,
-        at.ACCELERATED: bool(packed[at.LINEAR_ACCELERATION_EFFECT :].any()),
+        at.ACCELERATED: bool(packed[at.LINEAR_ACCELERATION_EFFECT : at.OVERSAMPLING].any()),
         at.NOISY: any_at(at.NOISE_RMS),
         at.DENSE: any_at(at.NOISE_DENSITY),
         at.DRIFTING: packed[at.DRIFT_KIND] != at.NO_DRIFT and any_at(at.DRIFT_SIZE),
@@ -194,6 +213,7 @@ def _flags(parameters: TriaxialParameters, packed: NDArray[np.float64]) -> int:
         at.SCALED: any_at(at.SCALE_TEMPERATURE)
         or bool((packed[at.SCALE : at.SCALE + 3] != 1.0).any()),
         at.ROUNDED: any_at(at.CODE_STEP),
+        at.NOISE_FILTERED: parameters.filter_noise and parameters.filter_cutoff > 0.0,
         at.LIMITED: limited,
         at.LIMITED_MEAN: limited and parameters.saturation_average,
     }
@@ -203,149 +223,3 @@ def _flags(parameters: TriaxialParameters, packed: NDArray[np.float64]) -> int:
 def has_limits(parameters: TriaxialParameters, axis: int) -> bool:
     """Whether an axis has limits, which faults of the modes on, max and min need."""
     return parameters.has_limits(axis)
-
-
-class Stages(NamedTuple):
-    """One sample after each group of stages, three axes each."""
-
-    ideal: NDArray[np.float64]
-    with_errors: NDArray[np.float64]
-    discrete: NDArray[np.float64]
-    saturated: NDArray[np.float64]
-    reported: NDArray[np.float64]
-
-
-class Triaxial:
-    """One triaxial sensor for a signal in its own frame.
-
-    Args:
-        parameters: its errors.
-        seed: the run's seed.
-        sensor: identity of the sensor, sensors that share it share their noise.
-        rate: sampling rate in Hz, 0 if samples come at any instants.
-        linear_acceleration_effect: matrix by rows, for gyroscopes.
-    """
-
-    def __init__(
-        self,
-        parameters: TriaxialParameters,
-        *,
-        seed: int = 0,
-        sensor: str = "triaxial",
-        rate: float = 0.0,
-        linear_acceleration_effect: ArrayLike | None = None,
-    ) -> None:
-        self.parameters = parameters
-        self._packed = pack(parameters, rate, linear_acceleration_effect)
-        self._keys = stream_keys(seed, sensor)
-        self._state = np.zeros(kernel.SENSOR_STATE_SIZE)
-        self._stages = np.zeros((kernel.STAGE_ROWS, 3))
-        self._ports = [
-            FaultPort(axis, has_limits=parameters.has_limits(place))
-            for place, axis in enumerate(XYZ)
-        ]
-        self._order = [XYZ.index(axis) for axis in parameters.axes]
-
-    def sample(
-        self,
-        index: int,
-        time: float,
-        ideal: ArrayLike,
-        *,
-        temperature: float | None = None,
-        force: ArrayLike = ZERO,
-        faults: Sequence[Fault] = NO_FAULTS,
-    ) -> NDArray[np.float64]:
-        """Sample ``index`` at ``time``: what the axes report, in the order of ``axes``.
-
-        Args:
-            index: number of the sample.
-            time: its instant.
-            ideal: the true signal on x, y and z.
-            temperature: of the sensor in K, the reference temperature if None.
-            force: specific force on x, y and z, for the linear-acceleration effect.
-            faults: one for each of x, y and z.
-        """
-        kernel.sample(
-            self._packed,
-            self._keys,
-            self._state,
-            self._pack_faults(faults),
-            index,
-            time,
-            self.parameters.reference_temperature if temperature is None else temperature,
-            _vectors(force, (3,), "force"),
-            _vectors(ideal, (3,), "ideal"),
-            self._stages,
-        )
-        reported: NDArray[np.float64] = self._stages[kernel.FINAL, self._order]
-        return reported
-
-    def sample_batch(
-        self,
-        first_index: int,
-        times: ArrayLike,
-        ideals: ArrayLike,
-        *,
-        temperatures: ArrayLike | None = None,
-        forces: ArrayLike = ZERO,
-        faults: Sequence[Fault] = NO_FAULTS,
-    ) -> NDArray[np.float64]:
-        """Samples from ``first_index`` on, a row for each, the same as one by one."""
-        times = np.ascontiguousarray(times, dtype=np.float64)
-        if times.ndim != 1:
-            raise ValueError(f"times have shape {times.shape}, need one dimension")
-        shape = (times.size, 3)
-        if temperatures is None:
-            temperatures = self.parameters.reference_temperature
-        reported = np.empty(shape)
-        kernel.sample_batch(
-            self._packed,
-            self._keys,
-            self._state,
-            self._pack_faults(faults),
-            first_index,
-            times,
-            _vectors(temperatures, times.shape, "temperatures"),
-            _vectors(forces, shape, "forces"),
-            _vectors(ideals, shape, "ideals"),
-            self._stages,
-            reported,
-        )
-        ordered: NDArray[np.float64] = reported[:, self._order]
-        return ordered
-
-    @property
-    def stages(self) -> Stages:
-        """The newest sample after each group of stages, as copies."""
-        return Stages(*self._stages.copy())
-
-    def reset(self) -> None:
-        """Back to before the first sample."""
-        self._state[:] = 0.0
-        self._stages[:] = 0.0
-
-    @property
-    def state(self) -> NDArray[np.float64]:
-        """A copy of everything that changes; assigned, it continues bit by bit from there."""
-        return self._state.copy()
-
-    @state.setter
-    def state(self, state: NDArray[np.float64]) -> None:
-        if np.shape(state) != self._state.shape:
-            raise ValueError(f"state has shape {np.shape(state)}, needs {self._state.shape}")
-        self._state[:] = state
-        self._stages[:] = self._state[kernel.LAST :].reshape(self._stages.shape)
-
-    def _pack_faults(self, faults: Sequence[Fault]) -> NDArray[np.float64]:
-        pairs = zip(self._ports, faults, strict=True)
-        return np.stack([port.packed(fault) for port, fault in pairs])
-
-
-def _vectors(values: ArrayLike, shape: tuple[int, ...], what: str) -> NDArray[np.float64]:
-    """Values as the kernel takes them; one vector or number may stand for all samples."""
-    given = np.asarray(values, dtype=np.float64)
-    try:
-        return np.array(np.broadcast_to(given, shape), order="C")
-    except ValueError:
-        raise ValueError(f"{what} have shape {given.shape}, need {shape}") from None

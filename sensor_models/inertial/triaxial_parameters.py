@@ -60,6 +60,12 @@ class TriaxialParameters:
     filter_order: int = integer(
         1, "Order of the low-pass (2: Butterworth)", minimum=1, maximum=2, name="filter.order"
     )
+    filter_noise: bool = boolean(
+        False,
+        "Whether noise.density is noise in front of the low-pass, as in a chip that filters what "
+        "its sensing element gives, instead of behind it",
+        name="filter.noise",
+    )
     delay: float = real(0.0, "s", "Time by which the reported signal is old", minimum=0.0)
     jitter: float = real(
         0.0, "s", "Root mean square of the random part that is added to the delay", minimum=0.0
@@ -96,16 +102,23 @@ class TriaxialParameters:
     noise_density: tuple[float, float, float] = real(
         ZERO,
         "{u}/sqrt(Hz)",
-        "Density of white noise: Allan deviation at 1 s; see noise.bandwidth",
+        "Density of white noise: its Allan deviation at 1 s (two-sided), or that times root 2 "
+        "(noise.one_sided), at any sampling rate; see noise.bandwidth",
         minimum=0.0,
         components=XYZ,
         name="noise.density",
     )
+    noise_one_sided: bool = boolean(
+        False,
+        "Whether noise.density is one-sided, as the spectra of data sheets are: all noise lies at "
+        "positive frequencies, and a sample's standard deviation is density sqrt(rate / 2)",
+        name="noise.one_sided",
+    )
     noise_bandwidth: float = real(
         0.0,
         "Hz",
-        "Bandwidth over which noise.density is one-sided (a sample's standard deviation is "
-        "density sqrt(bandwidth)), 0 for density sqrt(rate)",
+        "Fixed bandwidth over which noise.density is one-sided (a sample's standard deviation is "
+        "density sqrt(bandwidth) at any rate), 0 for that of the rate",
         minimum=0.0,
         name="noise.bandwidth",
     )
@@ -222,6 +235,7 @@ class TriaxialParameters:
         self._check_order(
             "saturation.min", self.saturation_min, "saturation.max", self.saturation_max
         )
+        self._check_noise()
         self._check_drift()
         self._check_codes()
 
@@ -271,6 +285,15 @@ class TriaxialParameters:
                 raise ParameterError(
                     f"{low_name}.{axis} = {low}{self._unit} is above {high_name}.{axis} = "
                     f"{high}{self._unit}, allowed is at most that"
+                )
+
+    def _check_noise(self) -> None:
+        switches = {"noise.one_sided": self.noise_one_sided, "filter.noise": self.filter_noise}
+        for name, is_on in switches.items():
+            if is_on and self.noise_bandwidth > 0.0:
+                raise ParameterError(
+                    f"noise.bandwidth = {self.noise_bandwidth} Hz while {name} is True, "
+                    "allowed is 0 Hz: the bandwidth is then that of the sampling rate"
                 )
 
     def _check_drift(self) -> None:

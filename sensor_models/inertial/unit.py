@@ -18,19 +18,43 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sensor_models.core.faults import NO_FAULT, Fault, FaultPort, pack_fault
-from sensor_models.core.frames import Quaternion, matrix_from_quaternion
-from sensor_models.core.quantities import ParameterError, boolean, check, real
+from sensor_models.core.frames import BodyState, Quaternion, matrix_from_quaternion
+from sensor_models.core.quantities import (
+    ParameterError,
+    boolean,
+    check,
+    choice,
+    quantities_of,
+    real,
+)
+from sensor_models.core.step import FaultInputs, Plan
 from sensor_models.inertial.magnetic_field import MagneticField
-from sensor_models.inertial.triaxial import XYZ, TriaxialParameters, has_limits, pack, stream_keys
+from sensor_models.inertial.triaxial import (
+    XYZ,
+    TriaxialParameters,
+    has_limits,
+    oversampling_of,
+    pack,
+    stream_keys,
+)
 from sensor_models.kernels.inertial import signals as layout
+from sensor_models.kernels.inertial import steps
 from sensor_models.kernels.inertial import unit as kernel
 from sensor_models.kernels.inertial.triaxial import STAGE_ROWS
+from sensor_models.kernels.math.motion import BODY_SIZE, BODY_SIZE_WITH_ACCELERATIONS
 
 Vector = tuple[float, float, float]
 Floats = NDArray[np.float64]
 Reading = TypeVar("Reading")
 
 ROOM_TEMPERATURE = 298.15
+
+#: The motion of a body as its steps take it, by name.
+MOTION_INPUTS = (
+    *(name for q in quantities_of(BodyState).values() for name, _ in q.parts(q.default)),
+    *(f"body.acceleration.{axis}" for axis in XYZ),
+    *(f"body.angular_acceleration.{axis}" for axis in XYZ),
+)
 
 #: Faults on the axes of one sensor: none.
 NO_FAULTS = (NO_FAULT, NO_FAULT, NO_FAULT)
@@ -58,6 +82,13 @@ class GravityParameters:
         check(self)
 
 
+class Velocities(IntEnum):
+    """Where the velocities of the body come from."""
+
+    given = 0
+    from_poses = 1
+
+
 @dataclass(frozen=True)
 class AccelerationInputs:
     """What is known of the motion."""
@@ -67,6 +98,25 @@ class AccelerationInputs:
         "Whether the accelerations of the body are taken from its inputs instead of being formed "
         "as differences of the velocities",
     )
+    velocities: Velocities = choice(
+        Velocities.given,
+        "Whether velocities are those of the inputs, or come from the poses, for masters that "
+        "know nothing else: then velocities and accelerations are those of the parabola through "
+        "the last three poses",
+    )
+
+    def __post_init__(self) -> None:
+        check(self)
+        if self.use_acceleration_inputs and self.velocities == Velocities.from_poses:
+            raise ParameterError(
+                "use_acceleration_inputs = True while velocities is from_poses, which takes "
+                "accelerations from the poses, too; allowed is one of them"
+            )
+
+    @property
+    def accelerations_known(self) -> bool:
+        """Whether accelerations come with the motion instead of being differences of samples."""
+        return self.use_acceleration_inputs or self.velocities == Velocities.from_poses
 
 
 EARTH = GravityParameters()
@@ -87,7 +137,7 @@ class Part:
     differentiation: Differentiation = Differentiation.bdf2
     linear_acceleration_effect: tuple[float, ...] | None = None
 
-    def pack(self, rate: float) -> Floats:
+    def pack(self, rate: float, oversampling: int = 1) -> Floats:
         """The sensor's block of parameters as the kernels take it."""
         block = np.empty(layout.BLOCK_SIZE)
         effect = self.linear_acceleration_effect
@@ -101,7 +151,7 @@ class Part:
         block[layout.TURN : layout.GRAVITY] = rotation_bs.T.ravel()
         block[layout.GRAVITY : layout.CHAIN] = self.gravity
         try:
-            block[layout.CHAIN :] = pack(self.parameters, rate, effect)
+            block[layout.CHAIN :] = pack(self.parameters, rate, effect, oversampling)
         except ParameterError as error:
             raise ParameterError(f"{self.prefix}{error}") from error
         return block
@@ -141,13 +191,15 @@ class InertialUnit:
         field: MagneticField | None = None,
         increments: Increments | None = None,
     ) -> None:
+        self._parts, self._rate, self._increments = tuple(parts), rate, increments
+        self._inputs = inputs
         self._packed = _pack(parts, rate, inputs, increments)
         self._keys = np.stack([stream_keys(seed, sensor, part.prefix) for part in parts])
         rows = len(parts) + (2 if increments is not None else 0)
         self._state = np.zeros(kernel.state_size(len(parts), rows))
         self._reading = np.empty((rows, 3))
         self._scratch = np.empty(3), np.empty(3), np.empty((STAGE_ROWS, 3))
-        self._given = inputs.use_acceleration_inputs
+        self._given = inputs.accelerations_known
         self._ports = [port for part in parts for port in part.fault_ports()]
         self._faults: tuple[Fault, ...] = (NO_FAULT,) * len(self._ports)
         self._packed_faults = np.tile(pack_fault(NO_FAULT), (len(parts), 3, 1))
@@ -216,6 +268,51 @@ class InertialUnit:
         )
         return readings
 
+    def plan_of(self, reading: type) -> Plan:
+        """The compiled step of this unit; it has its state in common with ``measure``."""
+        if self._field.functions:
+            raise ValueError("a field of functions of place has no compiled step")
+        oversampling = max(oversampling_of(part.parameters, self._rate) for part in self._parts)
+        parameters = _pack(self._parts, self._rate, self._inputs, self._increments, oversampling)
+        scratch = np.empty(steps.SCRATCH_SIZE)
+        delayed = any(part.parameters.delay or part.parameters.jitter for part in self._parts)
+        moves = any(part.kind != layout.MAGNETOMETER for part in self._parts)
+        return Plan(
+            function=steps.unit_step,
+            reading=reading,
+            truth=MOTION_INPUTS,
+            parameters=parameters,
+            keys=self._keys,
+            state=self._state,
+            rate=self._rate * oversampling,
+            faults=tuple(
+                FaultInputs(f"{part.prefix}fault.{axis}", port.signal, port.has_limits)
+                for part in self._parts
+                for axis, port in zip(XYZ, part.fault_ports(), strict=True)
+            ),
+            inputs=("temperature",),
+            extra=self._field.packed_uniform,
+            is_body=True,
+            needs_velocities=moves and self._inputs.velocities == Velocities.given,
+            own={
+                steps.SENSORS: len(self._parts),
+                steps.READING_ROWS: self._reading.shape[0],
+                steps.PARAMETERS_SIZE: parameters.size,
+                steps.DIPOLES: self._field.packed_dipoles,
+                steps.DIPOLE_COUNT: self._field.packed_dipoles.shape[0],
+                steps.SCRATCH: scratch,
+                steps.READING: self._reading,
+                steps.OVERSAMPLING: oversampling,
+                steps.FROM_POSES: int(self._inputs.velocities == Velocities.from_poses),
+                steps.DELAYED: int(delayed),
+            },
+        )
+
+    @property
+    def field(self) -> MagneticField:
+        """The magnetic field that the unit was made in."""
+        return self._own_field
+
     def use_field(self, field: MagneticField | None) -> None:
         """Put the unit into another magnetic field from now on; None is the one it was made in."""
         self._field = self._own_field if field is None else field
@@ -258,24 +355,29 @@ class InertialUnit:
 
 #: Shapes that the state of a body may have, by whether its accelerations are used.
 _SHAPES = {
-    False: ((layout.BODY_SIZE,), (layout.BODY_SIZE_WITH_ACCELERATIONS,)),
-    True: ((layout.BODY_SIZE_WITH_ACCELERATIONS,),),
+    False: ((BODY_SIZE,), (BODY_SIZE_WITH_ACCELERATIONS,)),
+    True: ((BODY_SIZE_WITH_ACCELERATIONS,),),
 }
 
 
 def _pack(
-    parts: Sequence[Part], rate: float, inputs: AccelerationInputs, increments: Increments | None
+    parts: Sequence[Part],
+    rate: float,
+    inputs: AccelerationInputs,
+    increments: Increments | None,
+    oversampling: int = 1,
 ) -> Floats:
     """The parameters of a unit as the kernels take them."""
     packed = np.zeros(layout.UNIT_SIZE)
-    packed[layout.ACCELERATIONS_GIVEN] = inputs.use_acceleration_inputs
+    packed[layout.ACCELERATIONS_GIVEN] = inputs.accelerations_known
+    packed[layout.OVERSAMPLING] = oversampling
     packed[layout.SENSORS] = len(parts)
     if increments is not None:
         packed[layout.INCREMENTS] = True
         packed[layout.COMPOSED] = increments.composed
         packed[layout.LSB_VELOCITY] = increments.lsb_velocity
         packed[layout.LSB_ANGLE] = increments.lsb_angle
-    return np.concatenate([packed, *(part.pack(rate) for part in parts)])
+    return np.concatenate([packed, *(part.pack(rate, oversampling) for part in parts)])
 
 
 class SingleSensor(InertialUnit, Generic[Reading]):
@@ -284,7 +386,7 @@ class SingleSensor(InertialUnit, Generic[Reading]):
     def __init__(
         self,
         part: Part,
-        reading: Callable[[Vector], Reading],
+        reading: type[Reading],
         *,
         seed: int,
         sensor: str,
@@ -293,7 +395,11 @@ class SingleSensor(InertialUnit, Generic[Reading]):
         field: MagneticField | None = None,
     ) -> None:
         super().__init__([part], seed=seed, sensor=sensor, rate=rate, inputs=inputs, field=field)
-        self._make = reading
+        self._reading_type = reading
+
+    def plan(self) -> Plan:
+        """The compiled step of this sensor."""
+        return self.plan_of(self._reading_type)
 
     def sample(
         self,
@@ -305,7 +411,8 @@ class SingleSensor(InertialUnit, Generic[Reading]):
     ) -> Reading:
         """Sample ``index`` at ``time``; three faults, by axis."""
         x, y, z = self.measure(index, time, body, temperature, faults)[0].tolist()
-        return self._make((x, y, z))
+        make: Callable[[Vector], Reading] = self._reading_type
+        return make((x, y, z))
 
     def sample_batch(
         self,

@@ -11,8 +11,14 @@ Directory   environment variable ``SENSOR_FMUS_CACHE_DIR``, else ``sensor-fmus``
             cache directory. In it, one entry for each family, digest, processor and version of
             Numba and NumPy.
 Trust       Cache files are pickles: whoever can write them runs code here. A directory that
-            somebody else owns or can write is refused. On Windows this is left to the access
-            rights that the directory inherits from the user's profile.
+            somebody else owns or can write is refused, and so is one that somebody else can
+            replace, because he can write a directory above it or owns a link on the way. On
+            Windows this is left to the access rights that the directory inherits from the user's
+            profile.
+Damage      Each file begins with a digest of the rest, which is compared before anything is made
+            of it: unpickled machine code with one bit changed ends the process.
+Read only   A directory of the user or of the administrator that takes no files, as in a container,
+            is read and not written.
 Size        Old entries are removed, but for the last few and those used of late.
 
 Processes may compile at once. Numba writes each file aside and renames it, but one kernel has an
@@ -20,19 +26,21 @@ index and a file for each signature, and two processes that save different signa
 moment can leave an index that names the other's file. What was loaded is therefore compared with
 what was asked for. A damaged file counts as a missing one, and a full disk as no cache.
 
-Where no directory can be had, or where Numba's private interface has changed, kernels compile
-and run all the same and Numba caches them in its own way.
+Where no directory can be had, kernels compile at each start and are kept nowhere, and one warning
+says so. Where Numba's private interface has changed, Numba caches them in its own way.
 """
 
 import contextlib
 import hashlib
+import io
 import logging
 import os
+import pickle
 import shutil
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -41,6 +49,7 @@ import numpy as np
 from llvmlite import binding
 
 from sensor_models._digest import digest_of_package
+from sensor_models.kernels.trust import is_trusted, make_private
 
 DIRECTORY_VARIABLE = "SENSOR_FMUS_CACHE_DIR"
 
@@ -52,7 +61,7 @@ KERNELS = __name__.rpartition(".")[0]
 NEEDS: dict[str, tuple[str, ...]] = {
     "math": (),
     "output": (),
-    "light": ("math",),
+    "light": ("math", "tracing"),
     "tracing": ("math",),
     "inertial": ("math",),
     "wheel": ("math",),
@@ -62,6 +71,8 @@ NEEDS: dict[str, tuple[str, ...]] = {
 }
 
 ENTRY_PREFIX = "kernels-"
+
+DIGEST_SIZE = hashlib.sha256().digest_size
 
 #: Old entries that stay whatever their age: a few versions used in turn do not compile anew.
 KEPT_ENTRIES = 64
@@ -141,21 +152,6 @@ def _home(environment: Mapping[str, str]) -> Path:
     raise FileNotFoundError("the user has no home directory")
 
 
-def make_private(directory: Path) -> None:
-    """Create a directory that only its owner can write; ``OSError`` if it is none or not ours."""
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if sys.platform != "win32":
-        status = directory.stat()
-        if status.st_uid != os.geteuid():
-            raise PermissionError(f"{directory} belongs to user {status.st_uid}")
-        if status.st_mode & 0o022:
-            raise PermissionError(
-                f"{directory} can be written by others (mode {status.st_mode & 0o777:o})"
-            )
-    # Rights can promise what a read-only or full file system does not keep.
-    tempfile.TemporaryFile(dir=directory).close()
-
-
 def prune(root: Path, current: Collection[Path], now: float) -> None:
     """Remove the entries that are neither current, nor among the last few, nor in use."""
     used = []
@@ -202,18 +198,74 @@ class ContentLocator:
         return f"{hashlib.sha256(self._module.encode()).hexdigest()[:8]}-{self._line}"
 
 
-def guard(cache_class: Any, directories: Collection[str]) -> None:
+def write_checked(stream: Any, content: bytes) -> None:
+    """Write content behind its digest."""
+    stream.write(hashlib.sha256(content).digest())
+    stream.write(content)
+
+
+def read_checked(path: str) -> bytes:
+    """The content of a file if it fits the digest before it, else ``ValueError``."""
+    whole = Path(path).read_bytes()
+    digest, content = whole[:DIGEST_SIZE], whole[DIGEST_SIZE:]
+    if hashlib.sha256(content).digest() != digest:
+        raise ValueError(f"{path} is damaged: its digest does not fit its content")
+    return content
+
+
+def checked_files(file_class: Any) -> Any:
+    """Numba's class for the files of one kernel, with digests that are compared before use."""
+
+    class CheckedFiles(file_class):  # type: ignore[misc]
+        """Index and data of one kernel."""
+
+        def _load_index(self) -> Any:
+            try:
+                stream = io.BytesIO(read_checked(self._index_path))
+            except FileNotFoundError:
+                return {}
+            if pickle.load(stream) != self._version:
+                return {}
+            stamp, overloads = pickle.load(stream)
+            return overloads if stamp == self._source_stamp else {}
+
+        def _load_data(self, name: str) -> Any:
+            return pickle.loads(read_checked(self._data_path(name)))
+
+        @contextlib.contextmanager
+        def _open_for_write(self, filepath: str) -> Iterator[io.BytesIO]:
+            content = io.BytesIO()
+            yield content
+            with super()._open_for_write(filepath) as stream:
+                write_checked(stream, content.getvalue())
+
+    return CheckedFiles
+
+
+def guard(caching: Any, store: "Store") -> None:
     """Keep what is wrong with the files of our directories from reaching the caller of a kernel."""
     from numba.core.sigutils import normalize_signature
 
-    load, save = cache_class.load_overload, cache_class.save_overload
+    cache_class, files = caching.FunctionCache, checked_files(caching.IndexDataCacheFile)
+    begin, load, save = cache_class.__init__, cache_class.load_overload, cache_class.save_overload
+    directories = {str(directory) for directory, _ in store.entries.values()}
+
+    def begin_checked(self: Any, function: Any) -> None:
+        begin(self, function)
+        if self.cache_path in directories:
+            locator = self._impl.locator
+            self._cache_file = files(
+                self.cache_path, self._impl.filename_base, locator.get_source_stamp()
+            )
 
     def load_overload(self: Any, signature: Any, target_context: Any) -> Any:
         if self.cache_path not in directories:
             return load(self, signature, target_context)
+        if not store.readable:
+            return None
         try:
             found = load(self, signature, target_context)
-        except Exception as damage:  # unpickling a damaged file may raise anything
+        except Exception as damage:  # unpickling what does not fit may raise anything
             _log.warning("The cached kernel %r cannot be read: %r", self, damage)
             with contextlib.suppress(OSError):
                 self.flush()
@@ -222,6 +274,8 @@ def guard(cache_class: Any, directories: Collection[str]) -> None:
         return found if found is not None and tuple(found.signature.args) == asked else None
 
     def save_overload(self: Any, signature: Any, compiled: Any) -> None:
+        if self.cache_path in directories and not store.writable:
+            return
         try:
             save(self, signature, compiled)
         except OSError as failure:
@@ -229,13 +283,14 @@ def guard(cache_class: Any, directories: Collection[str]) -> None:
                 raise
             _log.warning("The compiled kernel %r is not kept: %s", self, failure)
 
+    cache_class.__init__ = begin_checked
     cache_class.load_overload, cache_class.save_overload = load_overload, save_overload
 
 
-def install(entries: Mapping[str, tuple[Path, str]]) -> bool:
+def install(store: "Store") -> bool:
     """Make Numba ask ``ContentLocator`` first; False, and nothing done, if it would not."""
-    ContentLocator.entries = entries
-    directories = {str(directory) for directory, _ in entries.values()}
+    ContentLocator.entries = store.entries
+    directories = {str(directory) for directory, _ in store.entries.values()}
     locators: list[Any] = []
     try:
         from numba.core import caching
@@ -243,8 +298,11 @@ def install(entries: Mapping[str, tuple[Path, str]]) -> bool:
         locators = caching.CacheImpl._locator_classes
         locators.insert(0, ContentLocator)
         # Any function of this package shows whether the interface is still what it was.
-        if caching.FunctionCache(make_private).cache_path in directories:
-            guard(caching.FunctionCache, directories)
+        trial = caching.FunctionCache(make_private)
+        if trial.cache_path in directories and isinstance(
+            trial._cache_file, caching.IndexDataCacheFile
+        ):
+            guard(caching, store)
             return True
     except Exception as change:  # a changed private interface may raise anything
         _log.debug("Numba %s has another cache interface: %r", numba.__version__, change)
@@ -253,28 +311,56 @@ def install(entries: Mapping[str, tuple[Path, str]]) -> bool:
     return False
 
 
-def set_up(environment: Mapping[str, str], platform: str) -> Mapping[str, tuple[Path, str]] | None:
-    """Choose, create and install the cache directories; None if Numba's own cache must do."""
+@dataclass(frozen=True)
+class Store:
+    """Where compiled kernels are kept, if anywhere."""
+
+    #: Directory and digest of each family.
+    entries: Mapping[str, tuple[Path, str]]
+    readable: bool
+    writable: bool
+
+
+def find_store(environment: Mapping[str, str], platform: str) -> Store:
+    """Choose the directories and create them; those that cannot be written are read at least."""
+    families = digests(__file__)
     try:
         root = cache_root(environment, platform)
-        make_private(root)
-        entries = {}
-        for family, digest in digests(__file__).items():
-            entries[family] = root / entry_name(family, digest), digest
-            make_private(entries[family][0])
-            os.utime(entries[family][0])
-        prune(root, [directory for directory, _ in entries.values()], time.time())
+        entries = {f: (root / entry_name(f, digest), digest) for f, digest in families.items()}
     except OSError as refusal:
-        _log.warning(
-            "Compiled kernels are not kept for the next start: %s. Environment variable %s "
-            "can name another directory.",
-            refusal,
-            DIRECTORY_VARIABLE,
-        )
-        return None
-    return entries if install(entries) else None
+        _warn(f"are compiled at each start: {refusal}")
+        nowhere = Path(os.devnull)  # what is in no directory is not found
+        return Store({f: (nowhere / f, digest) for f, digest in families.items()}, False, False)
+    directories = [directory for directory, _ in entries.values()]
+    try:
+        make_private(root)
+        for directory in directories:
+            make_private(directory)
+            os.utime(directory)
+        prune(root, directories, time.time())
+    except OSError as refusal:
+        there = [directory for directory in directories if os.path.lexists(directory)]
+        readable = all(is_trusted(directory) for directory in (root, *there))
+        if not readable or len(there) < len(directories):
+            _warn(f"are not kept for the next start: {refusal}")
+        return Store(entries, readable, False)
+    return Store(entries, True, True)
+
+
+def _warn(problem: str) -> None:
+    _log.warning(
+        "Compiled kernels %s. Environment variable %s can name another directory.",
+        problem,
+        DIRECTORY_VARIABLE,
+    )
+
+
+def set_up(environment: Mapping[str, str], platform: str) -> Mapping[str, tuple[Path, str]] | None:
+    """Choose, create and install the cache; None if kernels are not kept, or not here."""
+    store = find_store(environment, platform)
+    return store.entries if install(store) and store.readable else None
 
 
 #: The directories that hold the compiled kernels, with the digests of their sources, by family;
-#: None if Numba's own cache is used.
+#: None if there is no such directory, or Numba's own cache is used.
 ENTRIES = set_up(os.environ, sys.platform)

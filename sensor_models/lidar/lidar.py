@@ -2,16 +2,16 @@
 
 A ``Lidar`` knows its pattern, its optics, its errors and where it sits on its body. ``capture``
 takes a whole frame from one pose. ``scan`` makes some columns of a frame from poses at knots, for
-sensors that move while they scan; ``lidar.sweep`` decides which are due (``kernels.lidar.scan`` has
-the equations of a ray, ``kernels.lidar.ray_tree`` those of its tree).
+sensors that move while they scan; ``lidar.sweep`` decides which are due. What the kernel is given
+are four structures: the scan (when and where rays go), the path (what light meets), the detector
+and the output. ``kernels.lidar.scan`` has the steps of a ray, ``kernels.light.tree`` its tree.
 
-A frame is a ``CloudBuffer``: room for the returns of all rays, with a count for each ray. Its
-``points()`` are those that there are, ray by ray.
+A frame is a ``CloudBuffer`` (``output.points``): room for the returns of all rays, with a count for
+each ray. Its ``points()`` are those that there are, ray by ray. Positions in the world are relative
+to its ``shift``, unless they are float64.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,7 @@ from sensor_models.kernels.lidar import layout
 from sensor_models.kernels.lidar import scan as kernel
 from sensor_models.kernels.light import media as medium_kernel
 from sensor_models.kernels.light import surfaces as surface_kernel
+from sensor_models.kernels.light.paths import LIMITS, Path
 from sensor_models.kernels.tracing.sensor_poses import place_sensor
 from sensor_models.lidar.parameters import (
     OF_SCENE,
@@ -37,7 +38,8 @@ from sensor_models.lidar.patterns import PatternParameters, ScanPattern, make_pa
 from sensor_models.light.beam import BeamParameters, pack_beam
 from sensor_models.light.media import absorption_by_extinction, pack_media
 from sensor_models.light.surfaces import pack_materials
-from sensor_models.output.clouds import POINT_WITH_NORMAL, compact
+from sensor_models.output.points import CloudBuffer
+from sensor_models.scene.history import MovingBodies
 from sensor_models.scene.model import Scene, SurfaceKind
 from sensor_models.scene.tracing import RayScene
 
@@ -46,51 +48,15 @@ Floats = NDArray[np.float64]
 #: Names of the random streams, in the order of the kernel's keys.
 TERMS = ("noise.distance", "noise.azimuth", "noise.elevation", "ambient.return", "detection")
 
+#: Of those, the one that says which rays a medium answers goes with the path.
+ECHO_TERM = TERMS.index("ambient.return")
+
+#: Positions in the world are relative to a point of a grid so wide, that nearest to the sensor:
+#: the origin, as a rule. Within 8 km of it float32 is good to a quarter of a millimetre.
+SHIFT_STEP = 10_000.0
+
 #: Knots of a rolling frame; more, where the pattern has more columns, up to the second number.
 FEWEST_KNOTS, MOST_KNOTS = 256, 2048
-
-
-class CloudBuffer:
-    """Room for the points of one frame."""
-
-    def __init__(self, rays: int, returns: int) -> None:
-        self.returns = np.zeros((rays, returns), POINT_WITH_NORMAL)
-        self.counts = np.zeros(rays, np.uint8)
-        self.nearest: tuple[float, int] = (np.inf, -1)
-        self.number = 0  # of points
-
-    def clear(self) -> None:
-        """Forget all points."""
-        self.counts[:] = 0
-        self.nearest, self.number = (np.inf, -1), 0
-
-    def points(self, *, normals: bool = False) -> NDArray[np.void]:
-        """The points that there are, in the order of the rays."""
-        return compact(self.returns, self.counts, normals=normals)
-
-    def saved(self, rays: int) -> dict[str, NDArray[Any]]:
-        """The points of the first rays, as arrays."""
-        return {
-            "counts": self.counts[:rays].copy(),
-            "points": np.frombuffer(self.points(normals=True).tobytes(), np.uint8).copy(),
-            "nearest": np.array(self.nearest, float),
-        }
-
-    def load(self, saved: Mapping[str, NDArray[Any]], rays: int) -> None:
-        """Take over ``saved`` points; ValueError if they are not of so many rays."""
-        counts, data = saved["counts"], saved["points"]
-        fits = counts.shape == (rays,) and counts.dtype == np.uint8
-        fits = fits and counts.max(initial=0) <= self.returns.shape[1]
-        number = int(counts.sum(dtype=np.int64)) if fits else 0
-        if not fits or len(data) != number * POINT_WITH_NORMAL.itemsize:
-            raise ValueError("the saved points of the lidar are damaged")
-        self.clear()
-        self.counts[:rays] = counts
-        ray = np.repeat(np.arange(rays), counts)
-        first = np.repeat(np.cumsum(counts, dtype=np.int64) - counts, counts)
-        self.returns[ray, np.arange(number) - first] = data.view(POINT_WITH_NORMAL)
-        least, place = saved["nearest"].tolist()
-        self.nearest, self.number = (least, int(place)), number
 
 
 class Lidar:
@@ -121,9 +87,12 @@ class Lidar:
             if isinstance(pattern, ScanPattern)
             else make_pattern(pattern or PatternParameters(), duration)
         )
+        self._beam = pack_beam(self.beam)
+        if not self.parameters.beam_on:
+            self._beam[:2] = 0.0  # neither spread nor width: the factor is 1
         self._keys = np.array([stream_key(seed, identity, term) for term in TERMS])
         self._spread = beam_spread(self.parameters.subrays, self.beam.divergence_half_angle)
-        self._world: tuple[Scene, layout.World] | None = None
+        self._materials: tuple[Scene, Floats, Floats, NDArray[np.int32]] | None = None
         self._angles: tuple[int, Floats, NDArray[np.float32], NDArray[np.float32]] | None = None
 
     @property
@@ -141,9 +110,9 @@ class Lidar:
         """Stretches between the knots of a rolling frame."""
         return min(max(self.pattern.columns, FEWEST_KNOTS), MOST_KNOTS)
 
-    def new_cloud(self) -> CloudBuffer:
-        """Room for a frame."""
-        return CloudBuffer(self.rays, self.parameters.returns)
+    def new_cloud(self, *, normals: bool = True, wide: bool = False) -> CloudBuffer:
+        """Room for a frame, with room for normals and with float64 positions where wanted."""
+        return CloudBuffer(self.rays, self.parameters.returns, normals=normals, wide=wide)
 
     def capture(
         self,
@@ -188,7 +157,7 @@ class Lidar:
         times: tuple[float, float],
         columns: tuple[int, int],
         cloud: CloudBuffer,
-        bodies: Floats | None = None,
+        bodies: MovingBodies | None = None,
     ) -> None:
         """Make some columns of a frame.
 
@@ -199,53 +168,56 @@ class Lidar:
             times: start and duration of the frame in s.
             columns: the first, and the one after the last.
             cloud: where the points go.
-            bodies: poses of the movable bodies, (n, 7); None for where they are.
+            bodies: where the movable bodies are meanwhile; None for where they are.
         """
         if columns[0] >= columns[1]:
             return
-        task = self._task(frame, times, columns)
-        packets = layout.packets_of(task)
-        nearest = np.full((-(-packets // layout.CHUNK), 2), np.inf)
-        arrays = layout.Cloud(cloud.returns, cloud.counts, nearest)
-        rays = self._rays(scene, poses, frame, columns, bodies)
+        scan = self._scan(scene, poses, frame, columns, bodies)
+        output = self._output(cloud, scan, times)
+        path, detector = self._path(scene.scene, frame), self._detector(frame)
         scene.run(
-            kernel.scan,
-            task,
-            rays,
-            self._world_of(scene.scene),
-            self._keys,
-            arrays,
+            kernel.make_columns,
+            path,
+            scan,
+            detector,
+            output,
             bodies=bodies,
-            threads=len(nearest),
+            threads=len(output.nearest),
         )
-        rows = self.pattern.rows
-        cloud.number += int(cloud.counts[columns[0] * rows : columns[1] * rows].sum())
-        for distance, place in nearest[np.isfinite(nearest[:, 0])].tolist():
+        rays = slice(columns[0] * scan.rows, columns[1] * scan.rows)
+        cloud.number += int(cloud.counts[rays].sum(dtype=np.int64))
+        cloud.lost += output.lost.sum(axis=0)
+        for distance, place in output.nearest[np.isfinite(output.nearest[:, 0])].tolist():
             cloud.nearest = min(cloud.nearest, (distance, int(place)))
 
-    def _rays(
+    def _scan(
         self,
         scene: RayScene,
         poses: Floats,
         frame: int,
         columns: tuple[int, int],
-        bodies: Floats | None,
-    ) -> layout.Rays:
+        bodies: MovingBodies | None,
+    ) -> layout.Scan:
         directions, azimuth, elevation = self._angles_of(frame)
         inside = np.full((len(poses), len(scene.scene.volumes)), -1, np.int32)
         if inside.size:
             part = self._knots_of(columns, len(poses))
-            inside[part] = scene.volumes_at(poses[part, 9:], bodies=bodies)
-        pattern = self.pattern
-        return layout.Rays(
-            directions,
-            azimuth,
-            elevation,
-            pattern.offset,
-            pattern.ring,
-            self._spread,
-            poses,
-            inside,
+            times = np.linspace(0.0, 1.0, len(poses))[part]
+            inside[part] = scene.volumes_at(poses[part, 9:], bodies=bodies, times=times)
+        return layout.Scan(
+            rows=self.pattern.rows,
+            first=int(columns[0]),
+            last=int(columns[1]),
+            directions=directions,
+            azimuth=azimuth,
+            elevation=elevation,
+            offset=self.pattern.offset,
+            ring=self.pattern.ring,
+            spread=self._spread,
+            poses=poses,
+            inside=inside,
+            sigma_azimuth=self.noise.azimuth_sigma,
+            sigma_elevation=self.noise.elevation_sigma,
         )
 
     def _knots_of(self, columns: tuple[int, int], knots: int) -> slice:
@@ -266,12 +238,24 @@ class Lidar:
             )
         return self._angles[1:]
 
-    def _world_of(self, scene: Scene) -> layout.World:
-        if self._world is None or self._world[0] is not scene:
-            self._world = scene, self._make_world(scene)
-        return self._world[1]
+    def _path(self, scene: Scene, frame: int) -> Path:
+        if self._materials is None or self._materials[0] is not scene:
+            self._materials = scene, *self._tables_of(scene)
+        own = self.parameters
+        return Path(
+            *self._materials[1:],
+            cone=float(np.tan(0.5 * own.acceptance(self.beam)) ** 2),
+            most_depth=own.max_depth,
+            most_events=own.max_events,
+            least_weight=own.weight_cutoff,
+            most_range=own.max_range,
+            told=0,
+            frame=int(frame),
+            key=self._keys[ECHO_TERM],
+        )
 
-    def _make_world(self, scene: Scene) -> layout.World:
+    def _tables_of(self, scene: Scene) -> tuple[Floats, Floats, NDArray[np.int32]]:
+        """Surfaces, media and the media of the volumes, as a path has them."""
         own = self.parameters
         surfaces = pack_materials(scene.materials, own.wavelength)
         own_medium = {name: v for name, v in vars(self.ambient).items() if v != OF_SCENE}
@@ -285,46 +269,54 @@ class Lidar:
                 row[medium_kernel.ABSORPTION] = absorption_by_extinction(
                     material.at(own.wavelength).extinction, own.wavelength
                 )
-        beam = pack_beam(self.beam)
-        if not own.beam_on:
-            beam[:2] = 0.0  # neither spread nor width: the factor is 1
         volumes = np.array([volume.medium for volume in scene.volumes], np.int32)
-        return layout.World(surfaces, np.concatenate([media, inside]), volumes, beam)
+        return surfaces, np.concatenate([media, inside]), volumes
 
-    def _task(
-        self, frame: int, times: tuple[float, float], columns: tuple[int, int]
-    ) -> layout.Task:
+    def _detector(self, frame: int) -> layout.Detector:
         own, noise = self.parameters, self.noise
-        corrected = own.motion_correction and own.output_frame == OutputFrame.sensor
-        return layout.Task(
+        return layout.Detector(
             frame=int(frame),
-            rows=self.pattern.rows,
-            first=int(columns[0]),
-            last=int(columns[1]),
-            start=float(times[0]),
-            duration=float(times[1]),
-            returns=own.returns,
-            mode=int(own.return_mode),
-            most_depth=own.max_depth,
-            most_events=own.max_events,
-            least_weight=own.weight_cutoff,
-            least_intensity=own.min_intensity,
+            keys=self._keys,
+            beam=self._beam,
+            subrays=own.subrays,
+            round_trip=own.path_convention == PathConvention.round_trip,
             least_range=own.min_range,
             most_range=own.max_range,
+            least_intensity=own.min_intensity,
             merge=own.merge_window,
-            round_trip=own.path_convention == PathConvention.round_trip,
-            cone=float(np.tan(0.5 * own.acceptance(self.beam)) ** 2),
-            subrays=own.subrays,
+            mode=int(own.return_mode),
+            returns=own.returns,
+            detection=own.detection_probability,
             sigma_base=noise.distance_sigma_base,
             sigma_slope=noise.distance_sigma_slope,
-            sigma_azimuth=noise.azimuth_sigma,
-            sigma_elevation=noise.elevation_sigma,
-            detection=own.detection_probability,
             range_step=own.range_step,
             calibrated=own.intensity_kind == IntensityKind.reflectivity,
             counts=float(own.largest_count),
             full_scale=own.full_scale,
+        )
+
+    def _output(
+        self, cloud: CloudBuffer, scan: layout.Scan, times: tuple[float, float]
+    ) -> layout.Output:
+        own = self.parameters
+        corrected = own.motion_correction and own.output_frame == OutputFrame.sensor
+        if own.output_frame == OutputFrame.world and not cloud.is_wide:
+            # Adding 0 makes -0 a 0.
+            cloud.shift = SHIFT_STEP * np.round(scan.poses[0, 9:] / SHIFT_STEP) + 0.0
+        chunks = -(-layout.packets_of(scan) // layout.CHUNK)
+        return layout.Output(
             frame_of=layout.START if corrected else int(own.output_frame),
+            shift=cloud.shift,
+            start=float(times[0]),
+            duration=float(times[1]),
+            returns=cloud.room,
+            wide=cloud.is_wide,
+            normals=cloud.has_normals,
+            words=cloud.words,
+            floats=cloud.words.view(np.float32),
+            counts=cloud.counts,
+            nearest=np.full((chunks, 2), np.inf),
+            lost=np.zeros((chunks, LIMITS), np.int64),
         )
 
 

@@ -18,7 +18,7 @@ from sensor_models.core.quantities import (
     integer,
     real,
 )
-from sensor_models.kernels.lidar.branches import MOST_DEPTH, MOST_EVENTS
+from sensor_models.kernels.light.branches import MOST_DEPTH, MOST_EVENTS
 from sensor_models.light.beam import BeamParameters
 from sensor_models.light.media import DEFAULT_PULSE_LENGTH, SPEED_OF_LIGHT
 
@@ -82,8 +82,8 @@ class LidarParameters:
     )
     motion_slices: int = integer(
         32,
-        "Parts of a rolling frame in each of which the movable bodies of the scene stand still "
-        "where they are in its middle; the sensor's own motion is followed ray by ray",
+        "Parts of a rolling frame at whose ends the movable bodies of the scene are interpolated; "
+        "each ray sees them at its own time, blended between the two ends around it",
         minimum=1,
         maximum=10_000,
     )
@@ -218,6 +218,16 @@ class LidarParameters:
     def largest_count(self) -> int:
         """The largest count of an intensity, 0 where it is no count."""
         return int(2**self.intensity_bits) - 1
+
+    @property
+    def normalised_full_scale(self) -> float:
+        """Intensity of the largest count where formats have 16 bits.
+
+        Counts of b bits become counts of 16 by a factor of 2^(16 - b), as LAS demands.
+        """
+        if self.intensity_bits:
+            return (2**16 - 1) * 2.0 ** (self.intensity_bits - 16)
+        return self.full_scale
 
     def acceptance(self, beam: BeamParameters) -> float:
         """Half-angle of the cone in which the detector accepts light."""

@@ -8,8 +8,10 @@ alone, not on how time is cut into steps, as far as cutting does not change what
     frame k    begins at start + k / rate; a rolling one ends with its last ray, before the next
                begins. Without a rate, frame k fills step k.
     knot c     of a frame: its start + c / spans of its duration
-    slice s    the rays of [s, s + 1) / slices of a frame. The movable bodies of the scene
-               (``lidar.bodies``) stand still within a slice, where they are in its middle.
+    slice s    the columns that begin in [s, s + 1) / slices of a frame, which are made together.
+               The ends of the slices are knots of the movable bodies of the scene
+               (``scene.history``): each ray sees them between the knots around its own time,
+               whatever the slice it is made in.
 
 Source: AGX (slices of a pattern) and GYM (instant frames); motion within a frame is an extension.
 """
@@ -17,6 +19,7 @@ Source: AGX (slices of a pattern) and GYM (instant frames); motion within a fram
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,9 +27,11 @@ from numpy.typing import NDArray
 
 from sensor_models.core.clock import NEXT_INDEX, SampleClock, Timeline, same_instant
 from sensor_models.core.frames import interpolate_body
+from sensor_models.kernels.light.paths import LIMITS
 from sensor_models.kernels.tracing.sensor_poses import interpolate_bodies
-from sensor_models.lidar.bodies import Bodies
-from sensor_models.lidar.lidar import CloudBuffer, Lidar
+from sensor_models.lidar.lidar import Lidar
+from sensor_models.output.points import CloudBuffer
+from sensor_models.scene.history import ABOUT, Sight
 from sensor_models.scene.pose_memory import BODY_SIZE
 from sensor_models.scene.registry import SceneHandle
 
@@ -38,6 +43,8 @@ NO_CLOUD: Arrays = {
     "counts": np.zeros(0, np.uint8),
     "points": np.zeros(0, np.uint8),
     "nearest": np.zeros(2),
+    "shift": np.zeros(3),
+    "lost": np.zeros(LIMITS, np.int64),
 }
 
 
@@ -54,6 +61,8 @@ class LidarFrame(NamedTuple):
     cloud: CloudBuffer
     position: tuple[float, ...]  # of the sensor in the world, at the start
     orientation: tuple[float, ...]
+    #: What else a reader should know: where movable bodies are shown that were not known then.
+    about: Mapping[str, float] = MappingProxyType({})
 
 
 class Scan(ABC):
@@ -62,8 +71,7 @@ class Scan(ABC):
     def __init__(self, lidar: Lidar, new_cloud: Callable[[], CloudBuffer] | None = None) -> None:
         self._lidar = lidar
         self._new_cloud = new_cloud or lidar.new_cloud
-        self._bodies = Bodies()
-        self._scene_number = 0  # unknown, as after a saved state: handles may be others then
+        self._sight = Sight()
         self._cloud: CloudBuffer | None = None  # of the frame that was begun, or to begin one
 
     @abstractmethod
@@ -79,16 +87,13 @@ class Scan(ABC):
 
         Where an error ends this, the next call goes on.
         """
-        if self._scene_number not in (0, scene.number):
-            self._bodies.forget()
-        self._scene_number = scene.number
-        self._bodies.note(self._latest, scene)
+        self._sight.follow(scene, self._oldest)
         yield from self._frames(scene)
 
     @property
     @abstractmethod
-    def _latest(self) -> float:
-        """The newest instant whose state is known."""
+    def _oldest(self) -> float:
+        """The oldest instant that a ray is still to be sent at."""
 
     def _room(self) -> CloudBuffer:
         """Room for the frame that is being made."""
@@ -134,21 +139,21 @@ class InstantScan(Scan):
         self._due = due if again else [*self._due, *due]
 
     @property
-    def _latest(self) -> float:
-        return self._timeline.clock.latest
+    def _oldest(self) -> float:
+        return self._due[0][1] if self._due else self._timeline.clock.latest
 
     def _frames(self, scene: SceneHandle) -> Iterator[LidarFrame]:
         columns = 0, self._lidar.pattern.columns
         while self._due:
             index, stamp, body = self._due[0]
-            cloud, bodies = self._room(), self._bodies.poses_at(stamp)
+            cloud, (bodies, about) = self._room(), self._sight.over(stamp, 0.0, 0)
             cloud.clear()
             poses = self._lidar.sensor_poses(body.reshape(1, -1))
-            self._lidar.scan(scene.rays(), poses, index, (stamp, 0.0), columns, cloud, bodies)
+            rays = scene.rays(placed=False)
+            self._lidar.scan(rays, poses, index, (stamp, 0.0), columns, cloud, bodies)
             self._due = self._due[1:]
             pose = self._lidar.sensor_pose(body)
-            yield LidarFrame(index, stamp, 0.0, self._complete(), *pose)
-        self._bodies.drop_before(self._latest)
+            yield LidarFrame(index, stamp, 0.0, self._complete(), *pose, about)
 
     def state(self) -> Arrays:
         """All that later frames depend on."""
@@ -156,7 +161,7 @@ class InstantScan(Scan):
         return {
             **{f"timeline.{name}": array for name, array in self._timeline.state.items()},
             "due": np.array(due, float).reshape(-1, 2 + BODY_SIZE),
-            "bodies": self._bodies.state,
+            "bodies": self._sight.state,
         }
 
     def restore(self, saved: Mapping[str, NDArray[Any]]) -> None:
@@ -165,9 +170,9 @@ class InstantScan(Scan):
         fits = due.ndim == 2 and due.shape[1] == 2 + BODY_SIZE and _is_state(values)
         if not fits or not np.isfinite(due).all():
             raise ValueError("the saved state of the lidar is damaged")
-        bodies = Bodies.of(saved["bodies"])
+        sight = Sight.of(saved)
         self._timeline.state = {"clock": saved["timeline.clock"], "values": values}
-        self._bodies, self._scene_number = bodies, 0
+        self._sight = sight
         self._due = [(int(row[0]), float(row[1]), row[2:].copy()) for row in due]
 
 
@@ -186,21 +191,23 @@ class RollingScan(Scan):
         self._spans = lidar.spans
         # Without a rate a frame is a step, and the clock counts steps.
         self._clock = SampleClock(start, rate * self._spans)
-        self._first_columns, self._knots_needed = slices_of(lidar)
+        self._slices = slices_of(lidar)
         self._values: Floats = np.empty(0)
         self._due = NOTHING_DUE  # states of the body at knots that have not been taken in
         self._first_due = 0
-        self._begun = 0.0  # start of the present frame where there is no rate
+        self._begun = start  # of the present frame where there is no rate
         self._lasts = 1.0 / rate if rate > 0.0 else 0.0
         self._knots = np.zeros((self._spans + 1, 12))
         self._known = 0  # knots of the present frame
         self._frame = 0
         self._next_slice = 0
         self._pose: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+        self._about: dict[str, float] = {}
 
     @property
-    def _latest(self) -> float:
-        return self._clock.latest
+    def _oldest(self) -> float:
+        knots = self._slices.first
+        return self._start + self._lasts * int(knots[self._next_slice]) / (len(knots) - 1)
 
     @property
     def _start(self) -> float:
@@ -271,37 +278,32 @@ class RollingScan(Scan):
 
     def _trace(self, scene: SceneHandle) -> Iterator[LidarFrame]:
         """Make the slices whose knots are all known; the frame, if it is complete then."""
-        slices = len(self._knots_needed)
+        slices = len(self._slices.needed)
         first = after = self._next_slice
-        while after < slices and self._knots_needed[after] < self._known:
+        while after < slices and self._slices.needed[after] < self._known:
             after += 1
         if after == first:
             return
         if first == 0:
             self._room().clear()
-        edges = self._start + self._lasts * np.arange(slices + 1) / slices
-        rays = scene.rays()
-        if self._bodies.move_between(float(edges[first]), float(edges[after])):
-            for part in range(first, after):
-                middle = 0.5 * float(edges[part] + edges[part + 1])
-                self._scan(rays, part, part + 1, self._bodies.poses_at(middle))
-        else:
-            self._scan(rays, first, after, self._bodies.poses_at(float(edges[first])))
-        self._next_slice = after
-        self._bodies.drop_before(float(edges[after]))
-        if after == slices:
-            yield LidarFrame(self._frame, self._start, self._lasts, self._complete(), *self._pose)
-
-    def _scan(self, rays: Any, first: int, after: int, bodies: Floats | None) -> None:
-        columns = int(self._first_columns[first]), int(self._first_columns[after])
+            self._about = {}
+        knots = int(self._slices.first[first]), int(self._slices.last[first:after].max())
+        bodies, about = self._sight.over(self._start, self._lasts, slices, knots)
+        self._about = {**about, **self._about}
+        columns = int(self._slices.columns[first]), int(self._slices.columns[after])
         if columns[0] < columns[1]:
             times = self._start, self._lasts
-            self._lidar.scan(rays, self._knots, self._frame, times, columns, self._room(), bodies)
+            rays, cloud = scene.rays(placed=False), self._room()
+            self._lidar.scan(rays, self._knots, self._frame, times, columns, cloud, bodies)
+        self._next_slice = after
+        if after == slices:
+            done = self._complete()
+            yield LidarFrame(self._frame, self._start, self._lasts, done, *self._pose, self._about)
 
     def _begun_rays(self, next_slice: int) -> int:
         """Rays that have been made of a frame that was begun; 0 where none was."""
-        begun = next_slice < len(self._knots_needed)
-        return int(self._first_columns[next_slice]) * self._lidar.pattern.rows if begun else 0
+        begun = next_slice < len(self._slices.needed)
+        return int(self._slices.columns[next_slice]) * self._lidar.pattern.rows if begun else 0
 
     def state(self) -> Arrays:
         """All that later frames depend on."""
@@ -313,21 +315,24 @@ class RollingScan(Scan):
             "knots": self._knots[: self._known].copy(),
             "progress": np.array([self._frame, self._next_slice, self._first_due], np.int64),
             "pose": np.array([number for part in self._pose for number in part], float),
-            "bodies": self._bodies.state,
+            "bodies": self._sight.state,
             "step": np.array([self._begun, self._lasts]),
+            "about": np.array([self._about.get(name, np.nan) for name in ABOUT]),
             **(self._room().saved(rays) if rays else NO_CLOUD),
         }
 
     def restore(self, saved: Mapping[str, NDArray[Any]]) -> None:
         """Continue from ``state()``; ValueError if it does not fit."""
-        clock, bodies = SampleClock(0.0, self._clock.rate), Bodies.of(saved["bodies"])
+        clock, sight = SampleClock(0.0, self._clock.rate), Sight.of(saved)
         clock.state = saved["clock"]
         if not self._fits(saved):
             raise ValueError("the saved state of the lidar is damaged")
         frame, next_slice, first_due = (int(number) for number in saved["progress"])
         if rays := self._begun_rays(next_slice):
             self._room().load(saved, rays)
-        self._bodies, self._scene_number, self._clock = bodies, 0, clock
+        self._sight, self._clock = sight, clock
+        about = zip(ABOUT, saved["about"].tolist(), strict=True)
+        self._about = {name: limit for name, limit in about if not np.isnan(limit)}
         self._values = saved["values"].copy()
         self._due, self._first_due = saved["due"].copy(), first_due
         self._known = len(saved["knots"])
@@ -342,6 +347,7 @@ class RollingScan(Scan):
         knots, due, progress = saved["knots"], saved["due"], saved["progress"]
         shapes = knots.shape[1:] == (12,) and due.shape[1:] == (BODY_SIZE,)
         shapes = shapes and saved["pose"].shape in ((0,), (7,)) and saved["step"].shape == (2,)
+        shapes = shapes and saved["about"].shape == (len(ABOUT),)
         if not shapes or progress.shape != (3,) or not _is_state(saved["values"]):
             return False
         if not all(np.isfinite(saved[name]).all() for name in ("knots", "due", "pose", "step")):
@@ -350,14 +356,14 @@ class RollingScan(Scan):
         if saved["nearest"].shape != (2,) or not -1 <= saved["nearest"][1] < room:
             return False
         frame, next_slice, first_due = progress.tolist()
-        known, slices = len(knots), len(self._knots_needed)
+        known, slices = len(knots), len(self._slices.needed)
         if frame < 0 or not 0 <= next_slice <= slices or known > self._spans + bool(len(due)):
             return False
         taken = frame * self._spans + known
         given = first_due + len(due) if len(due) else taken
         if self._rate > 0.0 and given != saved["clock"][NEXT_INDEX]:
             return False
-        made = next_slice == 0 or self._knots_needed[next_slice - 1] < known
+        made = next_slice == 0 or self._slices.needed[next_slice - 1] < known
         return bool(made) and first_due <= taken <= given
 
 
@@ -366,16 +372,34 @@ def _is_state(values: NDArray[Any]) -> bool:
     return values.shape in ((0,), (BODY_SIZE,)) and bool(np.isfinite(values).all())
 
 
-def slices_of(lidar: Lidar) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first column of each slice of a frame (and the end), and the last knot it needs."""
+class Slices(NamedTuple):
+    """The parts that a frame is made in."""
+
+    columns: NDArray[np.int64]  # (slices + 1,): the first column of each, and the end
+    needed: NDArray[np.int64]  # (slices,): the last knot of the sensor that it needs
+    #: The knots of the bodies that rays of a slice lie between; the first ones are also no later
+    #: than those of any slice that follows.
+    first: NDArray[np.int64]  # (slices + 1,)
+    last: NDArray[np.int64]  # (slices,)
+
+
+def slices_of(lidar: Lidar) -> Slices:
+    """The parts that a lidar makes its frames in."""
     pattern, count = lidar.pattern, lidar.parameters.motion_slices
     times = pattern.offset.reshape(pattern.columns, pattern.rows)
     columns = np.searchsorted(times[:, 0], np.arange(count + 1) / count).astype(np.int64)
     columns[-1] = pattern.columns
-    knots = np.minimum((times.max(axis=1) * lidar.spans).astype(np.int64), lidar.spans - 1) + 1
-    needed = np.zeros(count, np.int64)
-    for part, (first, after) in enumerate(itertools.pairwise(columns)):
-        if first < after:
-            needed[part] = knots[first:after].max()
+    # A ray lies between two knots of the sensor and two of the bodies: it waits for the later ones.
+    earliest, latest, spans = times.min(axis=1), times.max(axis=1), lidar.spans
+    begins = np.minimum((earliest * count).astype(np.int64), count - 1)
+    ends = np.minimum((latest * count).astype(np.int64), count - 1) + 1
+    own = np.minimum((latest * spans).astype(np.int64), spans - 1) + 1
+    knots = np.maximum(own, -(-ends * spans // count))
+    needed, first, last = np.zeros(count, np.int64), np.arange(count + 1), np.arange(count)
+    for part, (begin, after) in enumerate(itertools.pairwise(columns)):
+        if begin < after:
+            needed[part] = knots[begin:after].max()
+            first[part], last[part] = begins[begin:after].min(), ends[begin:after].max()
     # A slice waits for those before it.
-    return columns, np.maximum.accumulate(needed)
+    needed, first = np.maximum.accumulate(needed), np.minimum.accumulate(first[::-1])[::-1]
+    return Slices(columns, needed, first, last)

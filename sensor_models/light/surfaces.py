@@ -144,7 +144,10 @@ def pack_surface(kind: SurfaceKind, surface: SurfaceParameters, two_way: bool = 
 
 
 def pack_materials(materials: Sequence[Material], wavelength: float) -> Floats:
-    """The kernels' table of surfaces, a row for each material, at the nearest known wavelength."""
+    """The kernels' table of surfaces, a row for each material.
+
+    Refused with ``ParameterError`` if one of them knows no numbers for the wavelength.
+    """
     table = np.zeros((len(materials), kernel.SURFACE_SIZE))
     for row, material in zip(table, materials, strict=True):
         check_material(material)

@@ -1,17 +1,17 @@
 """Point clouds as files: one record for each return, the same in memory and on disk.
 
-pcd    version 0.7, binary: a header, then the records as they are. ``VIEWPOINT`` is the sensor's
-       pose in the world if the points are in the sensor frame, else nothing.
+pcd    version 0.7, binary: a header, then the records as they are. ``VIEWPOINT`` takes the points
+       to the world: it is the sensor's pose there if they are in the sensor frame.
 ply    binary, little endian: a header, then the records as they are. Comments tell frame, pose,
        units and meanings. Normals stand there twice, also as nx, ny, nz, as readers of PLY expect.
 npy    the structured array, made for ``numpy.load(path, mmap_mode="r")``
 las    version 1.4, point format 6: positions of 0.1 mm, and all else exact (``las``)
 laz    the same, compressed
 
-Fields are those of ``POINT_WITH_NORMAL`` or some of them; units and meanings are in ``FIELDS``.
-``time`` is in seconds of the master's time, ids are -1 for none, ``return_number`` counts from 1
-and the nearest, ``node`` is the place of the return in the tree of the ray. Azimuth, elevation
-and incidence refer to the sensor, in whichever frame the points are.
+Records are those of ``output.points``. float32 is too coarse for positions far from the origin,
+0.25 m at the coordinates of a map. So positions in the world may be relative to another point:
+``shift`` in the line of the index, the translation of ``VIEWPOINT`` in a pcd, a comment in a ply.
+Or they are float64, where that is asked for. A las has an offset of its own.
 
 What readers do with it. PCL and Open3D refuse a file without points; it is written all the same,
 for every frame has its file, and the index tells the number of points. All types of fields are
@@ -30,65 +30,12 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.recfunctions import repack_fields
-from numpy.typing import NDArray
 
 from sensor_models.core.quantities import boolean, check, choice, string
-from sensor_models.kernels.output.compact import compact_words
 from sensor_models.output.frame_files import FrameWriter, write_npy, write_parts
 from sensor_models.output.las import check_las, write_las
-
-Points = NDArray[np.void]
-
-#: One return.
-POINT = np.dtype(
-    [
-        ("x", "<f4"),
-        ("y", "<f4"),
-        ("z", "<f4"),
-        ("intensity", "<f4"),
-        ("range", "<f4"),
-        ("azimuth", "<f4"),
-        ("elevation", "<f4"),
-        ("incidence", "<f4"),
-        ("time", "<f8"),
-        ("entity_id", "<i4"),
-        ("material_id", "<i4"),
-        ("label", "<i4"),
-        ("ring", "<u2"),
-        ("return_number", "u1"),
-        ("return_count", "u1"),
-        ("node", "<u2"),
-        ("atmospheric", "<u2"),
-    ]
-)
-#: One return with the normal of its surface.
-POINT_WITH_NORMAL = np.dtype(
-    [*POINT.descr, ("normal_x", "<f4"), ("normal_y", "<f4"), ("normal_z", "<f4")]
-)
-
-#: Unit and meaning of each field; LAS has room for 32 characters of both.
-FIELDS: dict[str, tuple[str, str]] = {
-    "x": ("m", "Position"),
-    "y": ("m", "Position"),
-    "z": ("m", "Position"),
-    "intensity": ("1/sr", "Intensity of the return"),
-    "range": ("m", "Distance to the sensor"),
-    "azimuth": ("rad", "Angle from x towards y"),
-    "elevation": ("rad", "Angle above the xy plane"),
-    "incidence": ("rad", "Angle of beam and normal"),
-    "time": ("s", "Instant of the measurement"),
-    "entity_id": ("1", "Entity that was hit, -1 none"),
-    "material_id": ("1", "Material hit, -1 none"),
-    "label": ("1", "Semantic label, -1 none"),
-    "ring": ("1", "Number of the beam"),
-    "return_number": ("1", "From 1, the nearest"),
-    "return_count": ("1", "Returns of the ray"),
-    "node": ("1", "Place in the tree of the ray"),
-    "atmospheric": ("1", "1 echo of a medium, else 0"),
-    "normal_x": ("1", "Normal of the surface"),
-    "normal_y": ("1", "Normal of the surface"),
-    "normal_z": ("1", "Normal of the surface"),
-}
+from sensor_models.output.points import FIELDS, CloudBuffer, Points
+from sensor_models.output.sinks import WriteFiles, write_files
 
 PCD_TYPES = {"f": "F", "i": "I", "u": "U"}
 PLY_KINDS = {"f": "float", "i": "int", "u": "uint"}
@@ -110,14 +57,24 @@ class CloudFormat(IntEnum):
 class CloudFileParameters:
     """Where point clouds go."""
 
-    write_files: bool = boolean(True, "Write each frame to a file")
+    write_files: WriteFiles = write_files("Write each frame to a file")
     output_directory: str = string(
-        "", "Directory for files; empty for a fresh one under the system's temporary directory"
+        "", "Directory for files; if they are wanted and it is empty, a fresh temporary one"
     )
     output_format: CloudFormat = choice(CloudFormat.pcd, "Kind of file of the point clouds")
+    output_double: bool = boolean(
+        False,
+        "Positions in pcd, ply and npy as float64; else as float32, in the world frame relative to "
+        "a point nearby that the file names. las and laz count in steps of 0.1 mm",
+    )
 
     def __post_init__(self) -> None:
         check(self)
+
+    @property
+    def wide(self) -> bool:
+        """Whether positions have to be float64 until they are written."""
+        return self.output_double or self.output_format in (CloudFormat.las, CloudFormat.laz)
 
 
 @dataclass(frozen=True)
@@ -127,6 +84,12 @@ class Viewpoint:
     in_world: bool = False  # else the points are in the sensor frame
     position: tuple[float, ...] = (0.0, 0.0, 0.0)
     orientation: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0)
+    shift: tuple[float, ...] = (0.0, 0.0, 0.0)  # what positions in the world are relative to
+
+    @property
+    def to_world(self) -> "Viewpoint":
+        """The pose that takes the points to the world."""
+        return Viewpoint(position=self.shift) if self.in_world else self
 
     @property
     def frame(self) -> str:
@@ -134,41 +97,15 @@ class Viewpoint:
         return "world" if self.in_world else "sensor"
 
 
-def compact(points: Points, counts: NDArray[np.uint8], *, normals: bool = False) -> Points:
-    """The valid points of all rays in the order of the rays, in an array of their own.
-
-    Of ``points`` (rays, returns) the first ``counts[ray]`` are valid. They may have normals even
-    if none are asked for, but not the other way round.
-    """
-    rays, returns = points.shape
-    record = POINT_WITH_NORMAL if normals else POINT
-    if points.dtype not in (record, POINT_WITH_NORMAL):
-        raise ValueError(f"points of {points.dtype} are not of the type {record}")
-    if counts.shape != (rays,) or counts.max(initial=0) > returns:
-        raise ValueError(f"the counts do not fit a cloud of {rays} rays of {returns} returns")
-    compacted = np.empty(int(counts.sum(dtype=np.int64)), record)
-    compact_words(_words(points), counts, _words(compacted))
-    return compacted
-
-
-def _words(points: Points) -> NDArray[np.uint32]:
-    shape = (*points.shape, points.dtype.itemsize // 4)
-    return np.ascontiguousarray(points).view(np.uint32).reshape(shape)
-
-
 @dataclass(frozen=True)
 class CloudFile:
-    """One cloud as a file of a frame.
+    """One cloud as a file of a frame: points, or a buffer, which is packed when it is written."""
 
-    With ``counts`` the points are (rays, returns), and the file gets what ``compact`` gives, which
-    is done when it is written. Else it gets the points as they are.
-    """
-
-    points: Points
+    cloud: Points | CloudBuffer
     format: CloudFormat = CloudFormat.pcd
     viewpoint: Viewpoint = Viewpoint()
-    counts: NDArray[np.uint8] | None = None
-    normals: bool = False
+    #: Intensity of the largest count of 16 bits, where a format has such.
+    full_intensity: float = 1.0
     kind: str = "points"
 
     @property
@@ -178,17 +115,18 @@ class CloudFile:
 
     def write(self, path: Path) -> dict[str, object]:
         """Write it to a path and tell what the index should know of it."""
-        points = self.points
-        if self.counts is not None:
-            points = compact(points, self.counts, normals=self.normals)
-        points = np.ascontiguousarray(repack_fields(points))
-        written = WRITERS[self.format](path, points, self.viewpoint)
-        return {
+        if isinstance(self.cloud, CloudBuffer):
+            points = self.cloud.pack()
+        else:
+            points = np.ascontiguousarray(repack_fields(self.cloud))
+        written = WRITERS[self.format](path, points, self)
+        known = {
             "kind": self.kind,
             "format": self.format,
             "points": written,
             "output_frame": self.viewpoint.frame,
         }
+        return {**known, "shift": self.viewpoint.shift} if any(self.viewpoint.shift) else known
 
 
 class CloudWriter(FrameWriter):
@@ -206,15 +144,15 @@ class CloudWriter(FrameWriter):
 # ---- PCD, PLY and NPY --------------------------------------------------------------------------
 
 
-def _write_pcd(path: Path, points: Points, viewpoint: Viewpoint) -> int:
-    write_parts(path, _header(_pcd_header(points, viewpoint)), points.data)
+def _write_pcd(path: Path, points: Points, file: CloudFile) -> int:
+    write_parts(path, _header(_pcd_header(points, file.viewpoint)), points.data)
     return len(points)
 
 
-def _write_ply(path: Path, points: Points, viewpoint: Viewpoint) -> int:
+def _write_ply(path: Path, points: Points, file: CloudFile) -> int:
     if "normal_x" in (points.dtype.names or ()):
         points = _with_ply_normals(points)
-    write_parts(path, _header(_ply_header(points, viewpoint)), points.data)
+    write_parts(path, _header(_ply_header(points, file.viewpoint)), points.data)
     return len(points)
 
 
@@ -229,7 +167,7 @@ def _with_ply_normals(points: Points) -> Points:
     return both
 
 
-def _write_npy(path: Path, points: Points, _viewpoint: Viewpoint) -> int:
+def _write_npy(path: Path, points: Points, _file: CloudFile) -> int:
     write_npy(path, points)
     return len(points)
 
@@ -245,7 +183,7 @@ def _columns(points: Points) -> list[tuple[str, np.dtype[Any]]]:
 
 def _pcd_header(points: Points, viewpoint: Viewpoint) -> list[str]:
     columns = _columns(points)
-    shown = Viewpoint() if viewpoint.in_world else viewpoint
+    shown = viewpoint.to_world
     return [
         "# .PCD v0.7 - Point Cloud Data file format",
         "VERSION 0.7",
@@ -267,6 +205,7 @@ def _ply_header(points: Points, viewpoint: Viewpoint) -> list[str]:
         "ply",
         "format binary_little_endian 1.0",
         f"comment points are in the {viewpoint.frame} frame",
+        *_ply_shift(viewpoint),
         f"comment sensor position x y z [m]: {_numbers(viewpoint.position)}",
         f"comment sensor orientation w x y z [1]: {_numbers(viewpoint.orientation)}",
         *(f"comment {name} [{FIELDS[own][0]}]: {FIELDS[own][1]}" for name, own, _ in columns),
@@ -276,6 +215,12 @@ def _ply_header(points: Points, viewpoint: Viewpoint) -> list[str]:
     ]
 
 
+def _ply_shift(viewpoint: Viewpoint) -> list[str]:
+    if not any(viewpoint.shift):
+        return []
+    return [f"comment add to x y z [m]: {_numbers(viewpoint.shift)}"]
+
+
 def _numbers(values: Iterable[float]) -> str:
     return " ".join(repr(float(value)) for value in values)
 
@@ -283,12 +228,14 @@ def _numbers(values: Iterable[float]) -> str:
 # ---- LAS and LAZ -------------------------------------------------------------------------------
 
 
-def _write_las(path: Path, points: Points, _viewpoint: Viewpoint) -> int:
-    return write_las(path, points, _las_descriptions(), compressed=False)
+def _write_las(path: Path, points: Points, file: CloudFile) -> int:
+    own = file.viewpoint.shift, file.full_intensity
+    return write_las(path, points, _las_descriptions(), *own, compressed=False)
 
 
-def _write_laz(path: Path, points: Points, _viewpoint: Viewpoint) -> int:
-    return write_las(path, points, _las_descriptions(), compressed=True)
+def _write_laz(path: Path, points: Points, file: CloudFile) -> int:
+    own = file.viewpoint.shift, file.full_intensity
+    return write_las(path, points, _las_descriptions(), *own, compressed=True)
 
 
 def _las_descriptions() -> dict[str, str]:
@@ -298,7 +245,7 @@ def _las_descriptions() -> dict[str, str]:
     }
 
 
-WRITERS: dict[CloudFormat, Callable[[Path, Points, Viewpoint], int]] = {
+WRITERS: dict[CloudFormat, Callable[[Path, Points, CloudFile], int]] = {
     CloudFormat.pcd: _write_pcd,
     CloudFormat.ply: _write_ply,
     CloudFormat.npy: _write_npy,

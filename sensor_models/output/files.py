@@ -5,7 +5,8 @@ Names        An instance name may hold anything; ``safe_file_name`` makes a port
 Directories  ``output_directory`` makes the directory and tries at once whether it takes files.
 Publication  ``published`` writes aside, in the same directory, and renames when all is written:
              under its own name a file is whole or not there. The file is not forced onto the
-             disk (fsync): it survives the end of the process, not a power failure.
+             disk (fsync): it survives the end of the process, not a power failure. What a killed
+             process leaves aside is removed when a directory is next used for output.
 Index        ``Index`` appends to ``index.jsonl``. Sensors may share a directory, and runs may
              repeat in it, so every line names its sensor; a sensor that starts adds a line with
              its effective parameters, then one line a file. Of two lines of one sensor for one
@@ -21,11 +22,14 @@ import math
 import os
 import re
 import secrets
+import socket
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +48,27 @@ RESERVED_STEMS = frozenset(
     ["con", "prn", "aux", "nul"] + [f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10)]
 )
 
+#: What is written aside: the file's name, the place where process numbers mean what they mean
+#: here, the process, and a number that is new each time.
+ASIDE = re.compile(r"\..+\.(?:([0-9a-f]{8})-(\d+)-)?[0-9a-f]{8}\.part")
+#: What was written aside elsewhere counts as left behind when nobody has touched it for this long.
+FORGOTTEN = 24 * 3600.0  # s
+
 #: POSIX appends whole lines by itself; on Windows threads would mix theirs without it.
 _index_lock = threading.Lock()
+#: The files that this process writes aside now.
+_asides: set[str] = set()
+
+
+def _forget_parent() -> None:
+    """What a forked child starts with: threads of its parent hold no lock there."""
+    global _index_lock  # noqa: PLW0603 - a lock cannot be opened from outside
+    _index_lock = threading.Lock()
+    _asides.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_parent)
 
 
 class OutputError(OSError):
@@ -98,6 +121,7 @@ def output_directory(requested: str, instance_name: str) -> Path:
             raise OutputError(f"output directory {requested!r} cannot be used: it has a zero byte")
         directory = Path(requested).absolute()
         directory.mkdir(parents=True, exist_ok=True)
+        _remove_left_behind(directory)
         _try_writing(directory)
     return directory
 
@@ -107,6 +131,43 @@ def _try_writing(directory: Path) -> None:
         probe.write(b"\0")
 
 
+@cache
+def _here() -> str:
+    """Where process numbers mean what they mean here: this start of this machine or container."""
+    parts = [socket.gethostname()]
+    for source in (Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")):
+        with suppress(OSError):
+            is_link = source.is_symlink()
+            parts.append(str(source.readlink()) if is_link else source.read_text().strip())
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:8]
+
+
+def _remove_left_behind(directory: Path) -> None:
+    """Remove what processes that have ended were writing aside in a directory."""
+    for path in directory.glob(".*.part"):
+        with suppress(OSError):  # somebody else removes it, or it is somebody else's
+            if (parts := ASIDE.fullmatch(path.name)) and _is_left_behind(path, *parts.groups()):
+                path.unlink()
+
+
+def _is_left_behind(path: Path, where: str | None, process: str | None) -> bool:
+    if where == _here() and process is not None and os.name == "posix":
+        if int(process) == os.getpid():
+            return str(path) not in _asides  # a number may come again
+        return not _is_running(int(process))
+    return time.time() - path.stat().st_mtime > FORGOTTEN
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is there, and somebody else's
+        return True
+    return True
+
+
 @contextmanager
 def published(target: Path) -> Iterator[Path]:
     """Hand out a path aside to write to; what was written there becomes ``target`` at the end.
@@ -114,7 +175,9 @@ def published(target: Path) -> Iterator[Path]:
     If anything goes wrong, ``target`` stays what it was and nothing is left aside. The name
     aside is hidden and new each time: two writers of one target do not write into each other.
     """
-    aside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    owner = f"{_here()}-{os.getpid()}"
+    aside = target.with_name(f".{target.name}.{owner}-{secrets.token_hex(4)}.part")
+    _asides.add(str(aside))
     try:
         yield aside
         aside.replace(target)
@@ -122,6 +185,8 @@ def published(target: Path) -> Iterator[Path]:
         with suppress(OSError):
             aside.unlink(missing_ok=True)
         raise
+    finally:
+        _asides.discard(str(aside))
 
 
 class Index:
@@ -135,6 +200,10 @@ class Index:
     def add(self, file_name: str, known: Mapping[str, object]) -> None:
         """Add the line of one complete file, with what is known of it."""
         self._append({"file": file_name, **known})
+
+    def note(self, content: Mapping[str, object]) -> None:
+        """Add a line that is about no file."""
+        self._append(content)
 
     def _append(self, content: Mapping[str, object]) -> None:
         text = json.dumps(_plain({"sensor": self.sensor, **content}), allow_nan=False)

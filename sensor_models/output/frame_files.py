@@ -12,16 +12,17 @@ frame given to ``put``, whether it was written, failed or was dropped, and befor
 returns. Who takes buffers from a pool and has ``done`` put them back bounds the memory that
 waits for the disk. It is called on the worker, or within ``put`` if the frame is not taken.
 
-Errors of the worker are raised once, as ``OutputError``, by the next ``put``, ``flush`` or
-``close``; from the error on, frames are dropped. A forked child leaves the files to its parent,
-to whom the worker belongs: there ``put`` is refused, while ``flush`` and ``close`` do nothing.
+A frame that cannot be written is lost; the next one is tried again, as a full disk may have space
+again later. Of frames lost one after the other, the first is told by the next ``put`` or
+``flush`` as an ``OutputError``; a ``flush`` of all frames and ``close`` tell how many were lost
+since they told it last. ``lost`` counts them, and once a frame can be written again a line of
+``index.jsonl`` says which ones they were. A forked child leaves the files to its parent, to whom
+the worker belongs: there ``put`` is refused, while ``flush`` and ``close`` do nothing.
 """
 
 import atexit
-import os
-import queue
-import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
@@ -39,6 +40,7 @@ from sensor_models.output.files import (
     published,
     safe_file_name,
 )
+from sensor_models.output.worker import Losses, Worker
 
 #: Frames that wait for the disk, besides the one that is being written.
 QUEUED_FRAMES = 4
@@ -85,18 +87,15 @@ class FrameWriter:
     ) -> None:
         """Find the directory writable; ``effective`` parameters go to the index."""
         self.sensor = sensor
+        #: The main files of the frames that were lost and not written since, by their paths.
+        self.missing: set[str] = set()
         self.directory = output_directory(parameters.output_directory, sensor)
         self._stem = safe_file_name(sensor)
         self._index = Index(self.directory, sensor, effective)
-        self._queue: queue.Queue[FrameFiles | None] = queue.Queue(QUEUED_FRAMES)
-        self._taken = self._finished = 0  # frames
-        self._progress = threading.Condition()
-        self._error: Exception | None = None
-        self._over = self._closed = False
-        self._process = os.getpid()
-        # A daemon does not keep the process alive; at its orderly end all is written.
-        self._thread = threading.Thread(target=self._work, name="frames", daemon=True)
-        self._thread.start()
+        self._losses = Losses()
+        self._broken: Exception | None = None  # what gave memory back
+        self._closed = False
+        self._worker = Worker("frames", QUEUED_FRAMES)
         atexit.register(self.close)
 
     def path_of(self, frame: int, file: FrameFile) -> Path:
@@ -108,10 +107,9 @@ class FrameWriter:
         taken = False
         try:
             self._check_process()
-            self._report()
-            if not (self._over or self._closed):
-                self._queue.put(frame)
-                self._taken += 1
+            self._report_news()
+            if not self._closed:
+                self._worker.put(partial(self._do, frame))
                 taken = True
         finally:
             if not taken:
@@ -120,68 +118,105 @@ class FrameWriter:
     @property
     def taken(self) -> int:
         """How many frames were taken so far."""
-        return self._taken
+        return self._worker.taken
 
     @property
-    def failed(self) -> bool:
-        """Whether a file could not be written; what came after it was dropped."""
-        return self._over
+    def lost(self) -> int:
+        """How many of the frames that are done could not be written."""
+        return self._losses.count
 
     def flush(self, frames: int | None = None) -> None:
-        """Wait until all is written, or the first so many of the frames."""
-        if self._process == os.getpid():
-            wanted = self._taken if frames is None else frames
-            with self._progress:
-                self._progress.wait_for(lambda: self._finished >= wanted)
-            self._report()
+        """Wait until all is written, or the first so many of the frames.
+
+        Of all frames, the error says how many were lost since it was told last.
+        """
+        if not self._worker.is_ours:
+            return
+        self._worker.wait(frames)
+        if frames is None:
+            self._report_all()
+        else:
+            self._report_news()
 
     def close(self) -> None:
         """Write what is left and end the thread; closing again does nothing."""
-        if self._closed or self._process != os.getpid():
+        if self._closed or not self._worker.is_ours:
             return
         self._closed = True
         atexit.unregister(self.close)
-        self._queue.put(None)
-        self._thread.join()
-        self._report()
+        self._worker.finish()
+        self._report_all()
 
     def _check_process(self) -> None:
-        if self._process != os.getpid():
+        if not self._worker.is_ours:
             raise OutputError(
                 f"frames of {self.sensor} cannot be written to {self.directory} by a forked child"
             )
 
-    def _report(self) -> None:
-        error, self._error = self._error, None
+    # ---- what was lost -----------------------------------------------------------------------
+
+    def _report_news(self) -> None:
+        """Tell of an outage once, when it begins."""
+        if (error := self._losses.news()) is not None:
+            raise self._error("", error) from error
+        self._report_broken()
+
+    def _report_all(self) -> None:
+        """Tell how much was lost since this was told last."""
+        self._losses.recover()
+        self._note_losses()
+        count, error = self._losses.unaccounted()
         if error is not None:
-            reason = getattr(error, "strerror", None) or error
-            raise OutputError(
-                f"writing frames of {self.sensor} to {self.directory} failed: {reason}"
-            ) from error
+            lost = f"{count} of {self.taken} frames are lost, the first of them for this reason: "
+            raise self._error(lost, error) from error
+        self._report_broken()
 
-    def _work(self) -> None:
-        while (frame := self._queue.get()) is not None:
-            if not self._over:
-                self._attempt(partial(self._write, frame))
-            self._attempt(frame.done)
-            with self._progress:
-                self._finished += 1
-                self._progress.notify_all()
+    def _report_broken(self) -> None:
+        error, self._broken = self._broken, None
+        if error is not None:
+            raise self._error("", error) from error
 
-    def _attempt(self, part: Callable[[], None]) -> None:
+    def _error(self, lost: str, error: Exception) -> OutputError:
+        reason = getattr(error, "strerror", None) or error
+        place = f"writing frames of {self.sensor} to {self.directory} failed"
+        return OutputError(f"{place}: {lost}{reason}")
+
+    def _note_losses(self) -> None:
+        """Write the outages that are over into the index, or leave that for the next time."""
+        with suppress(OSError):
+            while (outage := self._losses.over()) is not None:
+                frames = [outage.first, outage.last]
+                self._index.note({"lost": outage.count, "frames": frames, "reason": outage.reason})
+                self._losses.noted()
+
+    # ---- on the worker -----------------------------------------------------------------------
+
+    def _do(self, frame: FrameFiles) -> None:
+        name = str(self.path_of(frame.frame, frame.files[0])) if frame.files else ""
         try:
-            part()
+            self._write(frame)
         except Exception as error:  # all of it belongs to the owner, who asks for it
-            if not self._over:
-                self._error = error
-            self._over = True
+            self.missing.add(name)
+            self._losses.lose(frame.frame, frame.frame, error)
+        else:
+            self.missing.discard(name)
+            self._losses.recover()
+            self._note_losses()
+        try:
+            frame.done()
+        except Exception as error:
+            self._broken = error
 
     def _write(self, frame: FrameFiles) -> None:
         for file in frame.files:
             path = self.path_of(frame.frame, file)
             with output_errors(f"cannot write {path}"), published(path) as aside:
                 known = file.write(aside)
-            self._index.add(path.name, {**frame.known, **known})
+            try:
+                self._index.add(path.name, {**frame.known, **known})
+            except OSError:
+                path.unlink(missing_ok=True)  # files that are there are in the index
+                raise
 
 
 def write_parts(path: Path, *parts: bytes | memoryview) -> None:

@@ -7,8 +7,10 @@ x, y, z          integers of 0.1 mm from an offset in the middle of the cloud, f
                  the next power of ten that lets all points in, where an axis is longer than
                  429 km. A point that is not finite is left out: no integer stands for it.
 time             ``gps_time``, exact. It is the time of the simulation, and no GPS time.
-intensity        ``intensity`` counts 1/65535, the same in all files, saturates at 1, and is 0 for
-                 what is no number. The dimension ``intensity_raw`` is exact.
+intensity        ``intensity`` is what LAS wants, normalised to 16 bits: 65535 is the intensity that
+                 the writer is told, beyond which it saturates; 0 is what is no number. A sensor
+                 of b bits has its counts times 2^(16 - b). The dimension ``intensity_raw`` is
+                 exact.
 return_number    ``return_number``, and ``return_count`` as ``number_of_returns``: at most 15.
                  The dimensions ``return_number_raw`` and ``return_count_raw`` are exact.
 others           a dimension with the name of the field
@@ -23,7 +25,7 @@ Source: ASPRS, "LAS specification 1.4 - R15", sections 2.4 (header), 2.6.7 (poin
 
 import importlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from io import BytesIO
 from pathlib import Path
@@ -56,14 +58,26 @@ def check_las(*, compressed: bool) -> None:
 
 
 def write_las(
-    path: Path, points: NDArray[np.void], descriptions: Mapping[str, str], *, compressed: bool
+    path: Path,
+    points: NDArray[np.void],
+    descriptions: Mapping[str, str],
+    shift: Sequence[float] = (0.0, 0.0, 0.0),
+    full_intensity: float = 1.0,
+    *,
+    compressed: bool,
 ) -> int:
     """Write points that have x, y and z; tell how many of them are in the file.
 
-    The descriptions of the fields are of at most 32 characters.
+    Args:
+        path: of the file.
+        points: what is written.
+        descriptions: of the fields, of at most 32 characters.
+        shift: what positions are relative to, m.
+        full_intensity: intensity of the largest count, 65535.
+        compressed: whether it becomes a laz.
     """
     laspy = _import_laspy(compressed)
-    axes = np.stack([_float64(points[axis]) for axis in "xyz"])
+    axes = np.stack([_float64(points[axis]) + m for axis, m in zip("xyz", shift, strict=True)])
     finite = np.isfinite(axes).all(axis=0)
     if not finite.all():
         points, axes = points[finite], axes[:, finite]
@@ -72,7 +86,7 @@ def write_las(
     records = laspy.ScaleAwarePointRecord.zeros(len(points), header=header)
     for axis, values, offset, scale in zip("XYZ", axes, header.offsets, header.scales, strict=True):
         records[axis] = np.rint((values - offset) / scale).astype(np.int32)
-    _fill(records, points)
+    _fill(records, points, full_intensity)
     # In memory first, so that what the disk refuses is an error of the system and has a reason.
     stream = BytesIO()
     backend = laspy.LazBackend.Lazrs if compressed else None
@@ -137,13 +151,13 @@ def _scale(reach: float) -> float:
     return float(10.0 ** math.ceil(math.log10(least)))
 
 
-def _fill(records: Any, points: NDArray[np.void]) -> None:
+def _fill(records: Any, points: NDArray[np.void], full_intensity: float) -> None:
     names = points.dtype.names or ()
     for name in names:
         if name not in "xyz":
             records[OWN.get(name) or EXACT.get(name, name)] = points[name]
     if "intensity" in names:
-        share = np.nan_to_num(np.clip(_float64(points["intensity"]), 0.0, 1.0))
+        share = np.nan_to_num(np.clip(_float64(points["intensity"]) / full_intensity, 0.0, 1.0))
         records["intensity"] = np.rint(share * LARGEST_INTENSITY).astype(np.uint16)
     if "return_number" in names:
         records["return_number"] = np.minimum(points["return_number"], MOST_RETURNS)

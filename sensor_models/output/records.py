@@ -3,8 +3,9 @@
 Columns are ``sample`` (int64), ``time`` (s) and one for each declared scalar of the sensor's
 reading, vectors by component (``acceleration.x``). Numbers survive bit by bit, in CSV too: a
 float is written with the digits that read back as the same float. Units and descriptions are in
-the metadata of Parquet's columns (and, for both formats, units in the line of ``index.jsonl``),
-so that the header of a CSV file is one row of plain names.
+the metadata of Parquet's columns, units also in those of its file as JSON, under the key ``units``
+(and, for both formats, in the line of ``index.jsonl``), so that the header of a CSV file is one
+row of plain names.
 
 How a sample gets into the file: ``append`` packs it into a block of fixed-size binary rows. Full
 blocks go through a bounded queue to the record's one worker thread, which writes them to an
@@ -20,30 +21,29 @@ master may go back once more to a state further on.
 ``publish`` writes the file and keeps the record, for a master may take back the end of a run;
 ``close`` ends it.
 
-Errors of the worker are raised once, as ``OutputError``, by the next ``append`` or by ``close``.
-Then the record is over: more samples are dropped, and no file of it appears.
+A block that cannot be written is lost; the next one is tried again, as a full disk may have space
+again later. Of blocks lost one after the other, the first is told by the next ``append`` as an
+``OutputError``. The file then has the other samples, its line in the index says how many are lost,
+and ``publish`` or ``close`` raise an error that says so, too.
 """
 
 import atexit
 import csv
-import os
-import queue
+import json
 import struct
-import tempfile
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
-from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sensor_models.core.quantities import boolean, check, choice, quantities_of, string
+from sensor_models.core.quantities import boolean, check, choice, string
+from sensor_models.core.spec import Group, scalars_of
 from sensor_models.output.files import (
     Index,
     OutputError,
@@ -52,11 +52,11 @@ from sensor_models.output.files import (
     published,
     safe_file_name,
 )
+from sensor_models.output.spool import Spool
 
 Chunk = npt.NDArray[np.void]
 
 BLOCK_BYTES = 1 << 16  # a block is what goes to the worker at once
-QUEUED_BLOCKS = 16  # 1 MiB at most waits for the disk
 CHUNK_ROWS = 1 << 16  # rows in memory while converting, and in one row group of Parquet
 
 #: No sample has this index (it needs 65 bits), so an append that expects it looks closer.
@@ -102,95 +102,24 @@ class Column:
     description: str
 
 
-def columns_of(reading: type) -> tuple[Column, ...]:
-    """The columns of a record of readings of this class."""
+def columns_of(reading: type | Sequence[Group]) -> tuple[Column, ...]:
+    """The columns of a record of readings: of one class, or of groups, without their texts."""
+    groups = (Group(reading),) if isinstance(reading, type) else reading
+    name_of = reading.__name__ if isinstance(reading, type) else "the readings"
     columns = [
         Column("sample", "integer", "1", "Index of the sample"),
         Column("time", "real", "s", "Instant the sample belongs to"),
     ]
-    for quantity in quantities_of(reading).values():
-        if quantity.kind not in _TYPES:
-            raise TypeError(f"{reading.__name__}.{quantity.name}: a {quantity.kind} has no column")
-        about = (quantity.kind, quantity.unit, quantity.description)
-        columns += [Column(name, *about) for name, _ in quantity.parts(quantity.default)]
+    for name, quantity, _ in scalars_of(groups):
+        if quantity.kind in _TYPES:
+            columns.append(Column(name, quantity.kind, quantity.unit, quantity.description))
+        elif isinstance(reading, type):
+            raise TypeError(f"{name_of}.{name}: a {quantity.kind} has no column")
     names = [column.name for column in columns]
     for name in names:
         if names.count(name) > 1:
-            raise TypeError(f"{reading.__name__}: two columns would have the name {name!r}")
+            raise TypeError(f"{name_of}: two columns would have the name {name!r}")
     return tuple(columns)
-
-
-def flattener(reading: type) -> Callable[[Any], tuple[Any, ...]]:
-    """A function that gives the values of a reading of this class as ``append`` wants them."""
-    declared = quantities_of(reading)
-    has_parts = [bool(quantity.components) for quantity in declared.values()]
-    if len(declared) > 1 and not any(has_parts):
-        return attrgetter(*declared)  # gives a tuple, at a quarter of the cost of the loop
-
-    def flatten(instance: Any) -> tuple[Any, ...]:
-        values: list[Any] = []
-        for field, parts in zip(declared, has_parts, strict=True):
-            value = getattr(instance, field)
-            values += value if parts else (value,)
-        return tuple(values)
-
-    return flatten
-
-
-class _Spool:
-    """Fixed-size rows in an unnamed file, written by a thread of its own."""
-
-    def __init__(self, directory: Path, row_bytes: int) -> None:
-        self.error: Exception | None = None
-        self._directory = directory
-        self._row_bytes = row_bytes
-        self._file: IO[bytes] = tempfile.TemporaryFile(  # noqa: SIM115 - open until close()
-            dir=directory, prefix=".", buffering=0
-        )
-        self._queue: queue.Queue[tuple[int, memoryview] | None] = queue.Queue(QUEUED_BLOCKS)
-        # A daemon does not keep the process alive; at its orderly end the record is closed.
-        self._thread = threading.Thread(target=self._work, name="record", daemon=True)
-        self._thread.start()
-
-    def put(self, row: int, block: memoryview) -> None:
-        """Write rows from this one on, soon; waits while too many blocks are on their way."""
-        self._queue.put((row, block))
-
-    def flush(self) -> None:
-        """Wait until all is written."""
-        self._queue.join()
-
-    def finish(self) -> None:
-        """Wait until all is written and end the thread."""
-        if self._thread.is_alive():
-            self._queue.put(None)
-            self._thread.join()
-
-    def read(self, row: int, count: int, row_type: np.dtype[np.void]) -> Chunk:
-        """Read rows back; only once all is written."""
-        self._file.seek(row * self._row_bytes)
-        return np.frombuffer(self._file.read(count * self._row_bytes), row_type, count)
-
-    def close(self) -> None:
-        """Give the file back to the system."""
-        self.finish()
-        self._file.close()
-
-    def _work(self) -> None:
-        while (item := self._queue.get()) is not None:
-            if self.error is None:  # if not, go on taking blocks, so that nobody waits for ever
-                try:
-                    self._write(*item)
-                except Exception as error:  # all of it belongs to the owner, who asks for it
-                    self.error = error
-            self._queue.task_done()
-        self._queue.task_done()
-
-    def _write(self, row: int, block: memoryview) -> None:
-        self._directory.stat()  # the unnamed file would outlive its directory unnoticed
-        self._file.seek(row * self._row_bytes)
-        while block:
-            block = block[self._file.write(block) :]
 
 
 class Record:
@@ -199,7 +128,7 @@ class Record:
     def __init__(
         self,
         sensor: str,
-        reading: type,
+        reading: type | Sequence[Group],
         parameters: RecordParameters,
         effective: Mapping[str, object],
     ) -> None:
@@ -219,12 +148,12 @@ class Record:
         self._runs: list[tuple[int, int]] = []  # (sample, row) where samples without gaps begin
         self._expected = NEVER  # the index that continues the last run
         self._rewound: int | None = None
-        self._closed = self._failed = False
+        self._closed = False
+        self._told = 0  # lost samples that an error has told at the end
         self._news = True  # an empty record is published, too
-        self._process = os.getpid()
         with output_errors(f"cannot record to {directory}"):
             self._index = Index(directory, sensor, effective)
-            self._spool = _Spool(directory, layout.size)
+            self._spool = Spool(directory, layout.size)
         atexit.register(self.close)
 
     def __enter__(self) -> "Record":
@@ -246,7 +175,7 @@ class Record:
         self._fill += self._row_bytes
         self._expected = index + 1
         self._news = True
-        if self._fill == self._block_bytes or self._spool.error is not None:
+        if self._fill == self._block_bytes or self._spool.losses.untold is not None:
             self._hand_over()
 
     @property
@@ -265,20 +194,19 @@ class Record:
 
         The record stays open: it can be rewound and continued, and published again.
         """
-        if self._closed or self._process != os.getpid() or not self._news:
+        if self._closed or not self._spool.is_ours or not self._news:
             return
         self._settle()
-        self._hand_over()
+        self._put_block()
         self._spool.flush()
-        self._report_failure()
-        if not self._failed:
-            self._publish()
+        self._publish()
         self._news = False
+        self._report_losses()
 
     def close(self) -> None:
         """Publish what is new and end the record; closing again does nothing."""
         # After a fork the worker and its spool belong to the parent alone.
-        if self._closed or self._process != os.getpid():
+        if self._closed or not self._spool.is_ours:
             return
         atexit.unregister(self.close)
         try:
@@ -325,34 +253,49 @@ class Record:
         self._fill = (rows - self._block_row) * self._row_bytes
 
     def _hand_over(self) -> None:
-        """Give the rows in the block to the worker."""
-        self._report_failure()
-        if self._fill and not self._failed:
+        """Give the rows in the block to the worker; tell what it could not write before."""
+        self._put_block()
+        if (error := self._spool.losses.news()) is not None:
+            raise self._error(str(getattr(error, "strerror", None) or error)) from error
+
+    def _put_block(self) -> None:
+        if self._fill:
             self._spool.put(self._block_row, memoryview(self._block)[: self._fill])
             self._block_row = self._rows
             self._block = bytearray(self._block_bytes)
         self._fill = 0
 
-    def _report_failure(self) -> None:
-        error = self._spool.error
-        if error is None or self._failed:
-            return
-        self._failed = True
-        reason = getattr(error, "strerror", None) or error
-        raise OutputError(
-            f"recording {self.sensor} to {self.file.parent} failed: {reason}"
-        ) from error
+    @property
+    def lost(self) -> int:
+        """How many samples are missing in what was recorded; only after ``publish``."""
+        return self._rows - sum(end - row for row, end in self._spool.written(self._rows))
+
+    def _report_losses(self) -> None:
+        _, error = self._spool.losses.unaccounted()
+        if (lost := self.lost) > self._told and error is not None:
+            self._told = lost
+            reason = getattr(error, "strerror", None) or error
+            raise self._error(f"{lost} of {self._rows} samples are lost: {reason}") from error
+
+    def _error(self, what: str) -> OutputError:
+        return OutputError(f"recording {self.sensor} to {self.file.parent} failed: {what}")
 
     def _publish(self) -> None:
         rows = self._rows
         with output_errors(f"cannot write {self.file}"), published(self.file) as aside:
             self._write_file(aside, self._chunks(rows), self.columns)
-        ends = [self._read(row, 1)[0] for row in (0, rows - 1)] if rows else []
+        written = self._spool.written(rows)
+        ends = (
+            [self._read(row, 1)[0] for row in (written[0][0], written[-1][1] - 1)]
+            if written
+            else []
+        )
         self._index.add(
             self.file.name,
             {
                 "format": self._format,
-                "samples": rows,
+                "samples": rows - self.lost,
+                **({"lost": self.lost} if self.lost else {}),
                 "sample": [end["sample"] for end in ends],
                 "time": [end["time"] for end in ends],
                 "units": {column.name: column.unit for column in self.columns},
@@ -360,8 +303,9 @@ class Record:
         )
 
     def _chunks(self, rows: int) -> Iterator[Chunk]:
-        for row in range(0, rows, CHUNK_ROWS):
-            yield self._read(row, min(CHUNK_ROWS, rows - row))
+        for first, end in self._spool.written(rows):
+            for row in range(first, end, CHUNK_ROWS):
+                yield self._read(row, min(CHUNK_ROWS, end - row))
 
     def _read(self, row: int, count: int) -> Chunk:
         row_type = np.dtype([(column.name, _TYPES[column.kind][1]) for column in self.columns])
@@ -387,7 +331,9 @@ def _write_parquet(path: Path, chunks: Iterable[Chunk], columns: Sequence[Column
         column_type = pyarrow.from_numpy_dtype(np.dtype(_TYPES[column.kind][1]))
         metadata = {"unit": column.unit, "description": column.description}
         fields.append(pyarrow.field(column.name, column_type, nullable=False, metadata=metadata))
-    schema = pyarrow.schema(fields)
+    # In the file's metadata, too: what is not built on Arrow does not see those of the columns.
+    units = json.dumps({column.name: column.unit for column in columns})
+    schema = pyarrow.schema(fields, metadata={"units": units})
     with pyarrow.parquet.ParquetWriter(str(path), schema) as writer:
         for chunk in chunks:
             arrays = [np.ascontiguousarray(chunk[column.name]) for column in columns]

@@ -5,6 +5,8 @@
 SCENE is the name of a built-in scene or the path of a manifest. Distances are coloured from near
 (bright) to far (dark), black where there is no reading; ids each have a colour of their own, grey
 for none; normals have their components x, y, z, in the sensor frame, as red, green and blue.
+``--preset`` takes a product, ``--set`` changes any parameter of the camera, by the FMU's name for
+it and in SI units.
 """
 
 import argparse
@@ -16,12 +18,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sensor_models import catalog
 from sensor_models.camera.depth import DepthCamera
-from sensor_models.camera.parameters import DepthCameraParameters, ImageNoiseParameters
+from sensor_models.camera.sensor import camera_of
+from sensor_models.core.clock import SamplingParameters
 from sensor_models.core.frames import multiply_quaternions
+from sensor_models.core.named import named_parameters, setting
 from sensor_models.core.placement import quaternion_of
 from sensor_models.core.quantities import ParameterError
 from sensor_models.output.images import png_of_colors
+from sensor_models.presets import load_preset
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.tracing import RayScene
@@ -34,6 +40,12 @@ NEAR_TO_FAR = np.array(
     [(252, 253, 191), (254, 159, 109), (222, 73, 104), (140, 41, 129), (59, 15, 112), (0, 0, 4)]
 )
 NO_ID = (60, 60, 60)
+WITHOUT_PRESET = {
+    "width": 640,
+    "height": 480,
+    "horizontal_fov": math.radians(87.0),
+    "max_range": 30.0,
+}
 GOLDEN_RATIO = (1.0 + math.sqrt(5.0)) / 2.0
 
 
@@ -51,24 +63,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def camera_from(given: argparse.Namespace) -> DepthCamera:
+    """The camera that the arguments ask for: a preset, or one with a wide view, and settings."""
+    spec = catalog.spec_of("DepthCamera")
+    sizes = {"width": given.size and given.size[0], "height": given.size and given.size[1]}
+    angles = {"horizontal_fov": given.hfov and math.radians(given.hfov)}
+    chosen = {**sizes, **angles, "max_range": given.max_range}
+    values = {
+        **(load_preset(spec.name, given.preset) if given.preset else WITHOUT_PRESET),
+        **{name: value for name, value in chosen.items() if value is not None},
+        **({"noise.on": True} if given.noise else {}),
+        **dict(given.set),
+        "calculate_depth": given.show == "depth",
+        "return_normals": given.show == "normal",
+        "segmentation": True,
+        "normalize_range": False,
+    }
+    parameters = named_parameters(spec, values)
+    seed = parameters.of(SamplingParameters).seed
+    return camera_of(parameters, seed, spec.name, distances=True)
+
+
 def picture_of(given: argparse.Namespace) -> Picture:
     """The picture that the arguments ask for."""
-    parameters = DepthCameraParameters(
-        width=given.size[0],
-        height=given.size[1],
-        horizontal_fov=math.radians(given.hfov),
-        max_range=given.max_range,
-        calculate_depth=given.show == "depth",
-        return_normals=given.show == "normal",
-        normalize_range=False,
-    )
-    noise = ImageNoiseParameters(on=given.noise)
+    camera = camera_from(given)
     roll, pitch, yaw = (math.radians(angle) for angle in given.angles)
     # Yaw first: the camera looks around before it looks up and down.
     turn = _then(quaternion_of(0.0, 0.0, yaw), quaternion_of(0.0, pitch, 0.0))
     pose = (*given.position, *_then(turn, quaternion_of(roll, 0.0, 0.0)))
     with RayScene(load_scene(given.scene)) as rays:
-        frame = DepthCamera(parameters, noise, distances=True).capture(rays, pose)
+        frame = camera.capture(rays, pose)
     if frame.entity is None or frame.label is None or frame.image is None or frame.distance is None:
         raise ParameterError("the camera gives no image")
     if given.show in ("entity", "label"):
@@ -76,7 +100,9 @@ def picture_of(given: argparse.Namespace) -> Picture:
     if given.show == "normal" and frame.normal is not None:
         return colors_of_normals(frame.normal)
     valid = np.isfinite(frame.distance)
-    return colors_of_distances(np.where(valid, frame.image, np.nan), 0.0, given.max_range)
+    return colors_of_distances(
+        np.where(valid, frame.image, np.nan), 0.0, camera.parameters.max_range
+    )
 
 
 def _then(
@@ -123,9 +149,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("scene", help="name of a built-in scene, or path of a manifest")
     parser.add_argument("--show", choices=SHOWN, default="depth")
     parser.add_argument("--output", type=Path, help="PNG file; what is shown gives its name")
-    parser.add_argument("--size", type=int, nargs=2, default=(640, 480), metavar=("W", "H"))
-    parser.add_argument("--hfov", type=float, default=87.0, help="field of view in degrees")
-    parser.add_argument("--max-range", type=float, default=30.0, help="metres")
+    parser.add_argument("--size", type=int, nargs=2, metavar=("W", "H"))
+    parser.add_argument("--hfov", type=float, help="field of view in degrees")
+    parser.add_argument("--max-range", type=float, help="metres")
+    parser.add_argument("--preset", default="", help="camera; default: 640 x 480 over 87 degrees")
+    parser.add_argument("--set", type=setting, action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument(
         "--position", type=float, nargs=3, default=(0.0, 0.0, 1.5), metavar=("X", "Y", "Z")
     )
@@ -137,7 +165,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar=("ROLL", "PITCH", "YAW"),
         help="degrees; yaw is applied first, positive to the left, positive pitch looks down",
     )
-    parser.add_argument("--noise", action="store_true", help="with the default noise")
+    parser.add_argument("--noise", action="store_true", help="with noise")
     return parser
 
 

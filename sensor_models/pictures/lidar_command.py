@@ -8,20 +8,23 @@
 A range image, a view from above, or both. Points are coloured by intensity, entity, label, range,
 height or number of the return; without ``--color``, the range image by range and the view from
 above by intensity. ``--set`` changes any parameter of the lidar, by the FMU's name for it and in
-SI units. With ``--speed`` the lidar moves forward, and the view ``motion`` shows one sweep as it is
-measured and with its motion taken out, over what it sees at rest.
+SI units. ``--below 2`` leaves out what lies higher, such as the ceiling of a room, which would hide
+what is under it. ``--names SCENE`` gives the legend of a file the names of entities and labels
+that the scene has. With ``--speed`` the lidar moves forward, and the view ``motion`` shows one
+sweep as it is measured and with its motion taken out, over what it sees at rest.
 """
 
 import argparse
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sensor_models.core.named import setting
 from sensor_models.core.placement import quaternion_of
 from sensor_models.core.quantities import ParameterError
 from sensor_models.lidar.lidar import Lidar
@@ -33,6 +36,7 @@ from sensor_models.pictures.clouds import (
     Shown,
     birds_eye,
     both,
+    column,
     pattern_picture,
     range_image,
     side_by_side,
@@ -92,7 +96,8 @@ def _picture(given: argparse.Namespace) -> tuple[Picture, str]:
         return picture_of_pattern(given), f"pattern-{given.pattern or 'lidar'}"
     if given.view == "motion":
         return picture_of_motion(given), f"{_name(given)}-motion"
-    frame = read_frame(given.file) if given.file is not None else take_frame(given)
+    frame = read_frame(given.file, given.names) if given.file is not None else take_frame(given)
+    frame = replace(frame, points=cut(frame.points, given.below))
     if not len(frame.points):
         raise ParameterError(f"{frame.title}: has no points to show")
     size = given.size or VIEWS[given.view]
@@ -111,14 +116,26 @@ def _name(given: argparse.Namespace) -> str:
     return "-".join(part for part in (scene, given.preset) if part)
 
 
-def read_frame(path: Path) -> Frame:
-    """The points of a file, but for those that are nowhere."""
+def cut(points: Points, below: float) -> Points:
+    """The points that lie below a height in m, in the frame that they are given in."""
+    return points if below == math.inf else points[np.asarray(column(points, "z"), float) < below]
+
+
+def read_frame(path: Path, scene: str = "") -> Frame:
+    """The points of a file, but for those that are nowhere, with the names of a scene."""
     points = read_cloud(path)
     known = np.ones(len(points), bool)
     for name in PLACES.intersection(points.dtype.names or ()):
         known &= np.isfinite(points[name])
     points = points[known]
-    return Frame(points, f"{path.name}: {len(points):,} points")
+    names = names_of(load_scene(scene)) if scene else {}
+    return Frame(points, f"{path.name}: {len(points):,} points", names)
+
+
+def names_of(scene: Scene) -> dict[str, dict[int, str]]:
+    """The names of the entities and of the labels of a scene."""
+    entities = {instance.entity_id: instance.name for instance in scene.instances}
+    return {"entity": entities, "label": dict(scene.labels)}
 
 
 # ---- taking frames -----------------------------------------------------------------------------
@@ -146,7 +163,7 @@ def picture_of_motion(given: argparse.Namespace) -> Picture:
             "motion_correction": corrected,
         }
         lidar, rate = named_lidar(given.preset, settings)
-        clouds.append(_take(lidar, rate, scene, given, speed))
+        clouds.append(cut(_take(lidar, rate, scene, given, speed), given.below))
     if not all(map(len, clouds)):
         raise ParameterError(f"{given.scene}: the lidar sees nothing there")
     names = _framed(given, scene, clouds[0]).names
@@ -180,7 +197,7 @@ def _take(
             places = (number * duration + times)[:, None] * forward
             bodies[:, :3] = np.array(given.position) + places
             bodies[:, 3:] = quaternion_of(0.0, 0.0, yaw)
-            cloud, columns = lidar.new_cloud(), (0, lidar.pattern.columns)
+            cloud, columns = lidar.new_cloud(wide=True), (0, lidar.pattern.columns)
             poses = lidar.sensor_poses(bodies)
             lidar.scan(rays, poses, number, (number * duration, duration), columns, cloud)
             clouds.append(cloud.points())
@@ -191,8 +208,7 @@ def _take(
 def _framed(given: argparse.Namespace, scene: Scene, points: Points) -> Frame:
     where = ", ".join(f"{part:g}" for part in given.position)
     title = f"{scene.name}, {given.preset or 'lidar'} at ({where}) m: {len(points):,} points"
-    entities = {instance.entity_id: instance.name for instance in scene.instances}
-    return Frame(points, title, {"entity": entities, "label": dict(scene.labels)})
+    return Frame(points, title, names_of(scene))
 
 
 def picture_of_pattern(given: argparse.Namespace) -> Picture:
@@ -225,7 +241,7 @@ def _joined(arguments: Sequence[str]) -> list[str]:
     """Arguments with lists tied to their options: one that starts with - looks like an option."""
     joined: list[str] = []
     for argument in arguments:
-        if joined and joined[-1] in ("--position", "--within"):
+        if joined and joined[-1] in ("--position", "--within", "--below"):
             joined[-1] += f"={argument}"
         else:
             joined.append(argument)
@@ -258,17 +274,15 @@ def _size(text: str) -> tuple[int, int]:
     return width, height
 
 
-def _setting(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise ValueError(text)
-    return name.strip(), value.strip()
-
-
 def _positive(text: str) -> float:
     number = float(text)
     if not 0.0 < number < math.inf:
         raise ValueError(text)
+    return number
+
+
+def _height(text: str) -> float:
+    (number,) = _numbers(text)
     return number
 
 
@@ -287,7 +301,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--scene", help="take a frame of a built-in scene, or of a manifest")
     add("--pattern", nargs="?", const="", metavar="PRESET", help="show where rays point, and when")
     add("--preset", default="", help="lidar that takes the frame; default: a grid of 128 x 512")
-    add("--set", type=_setting, action="append", default=[], metavar="NAME=VALUE")
+    add("--set", type=setting, action="append", default=[], metavar="NAME=VALUE")
     add("--position", type=_point, default=(0.0, 0.0, 1.8), help="x,y,z in m")
     add("--yaw", type=float, default=0.0, help="degrees, positive to the left")
     add("--speed", type=float, default=0.0, help="m/s forward while it scans")
@@ -296,6 +310,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--view", choices=VIEWS, default="all")
     add("--color", choices=FIELD_OF)
     add("--area", type=_positive, default=0.0, help="from above: metres around the origin")
+    add("--below", type=_height, default=math.inf, help="m: leave out the points above it")
+    add("--names", default="", metavar="SCENE", help="of a FILE: whose names the legend has")
     add("--within", type=_within, help="of a pattern: degrees right,left,bottom,top")
     add("--size", type=_size, help="WIDTHxHEIGHT in pixels")
     add("--output", type=Path, help="PNG file; named after what it shows by default")

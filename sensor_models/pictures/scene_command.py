@@ -16,7 +16,13 @@ from pathlib import Path
 from sensor_models.pictures.view import Camera, extents, render, save_png, whole_scene
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.manifest import digest_of, load_scene, manifest_path, read_manifest
-from sensor_models.scene.model import NO_LABEL, Instance, Material, Scene
+from sensor_models.scene.model import (
+    NO_LABEL,
+    Instance,
+    Material,
+    Scene,
+    wavelength_text,
+)
 from sensor_models.scene.schema import json_schema
 from sensor_models.scene.tracing import RayScene
 
@@ -91,8 +97,10 @@ def _entity_text(scene: Scene, instance: Instance, triangles: int) -> str:
 
 
 def _material_text(material: Material) -> str:
-    known = ", ".join(f"{wavelength * 1e9:.0f} nm" for wavelength in material.at_wavelength)
-    return f"{material.name}, {material.kind.name} at {known}; {material.source}"
+    known = ", ".join(
+        f"{wavelength_text(low)} to {wavelength_text(high)}" for low, high in material.bands()
+    )
+    return f"{material.name}, {material.kind.name} from {known}; {material.source}"
 
 
 def _numbers_text(numbers: Sequence[float]) -> str:

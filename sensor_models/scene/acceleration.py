@@ -1,13 +1,13 @@
 """A scene inside Embree: what is built from it, and the tables that say what a hit belongs to.
 
-Three Embree scenes are made, of what is traced or committed apart:
+Embree scenes are made of what is traced apart: for the world, and for each movable body in its own
+frame, one of the surfaces and one of the boundaries of media, which stop no light. Nothing in them
+changes any more. Where bodies are is told with each run (``Bodies`` of
+``kernels.tracing.scene_view``), and rays are brought to their frames (``kernels.tracing.moving``).
 
-static   instances that stand still. Their triangles, brought to the world, lie in one hierarchy,
-         which is the fastest to trace. Only where that would multiply a mesh beyond
-         ``MOST_COPIED`` triangles is the mesh built once and instanced.
-moving   instances on bodies, each with a transform. Moving bodies rebuilds the small hierarchy
-         over the instances, never that of triangles.
-volumes  the boundaries of the media, which stop no light.
+Triangles are brought to the world, or to their body, and lie in one hierarchy, which is the fastest
+to trace. Only where that would multiply a mesh beyond ``MOST_COPIED`` triangles, or fewer on
+bodies, is the mesh built once and instanced.
 
 The id of a geometry in its scene is its owner: volumes first, then instances, in scene order.
 
@@ -15,8 +15,9 @@ Memory  Faces, materials, labels and normals stay in the arrays of the meshes an
         by address. Embree holds copies of vertices and faces, and its hierarchy.
 Offset  Embree works in float32, which resolves 0.06 mm at 1 km and 0.5 m at the 6000 km of
         geocentric coordinates. Where a scene reaches beyond ``NEAR``, Embree's origin is moved
-        to the scene's middle. That helps where transforms hold the large numbers: vertices of a
-        mesh are float32 themselves.
+        to the scene's middle, and likewise for each body. That helps where transforms hold the
+        large numbers: vertices of a mesh are float32 themselves. Bodies lose nothing wherever they
+        go, as rays are brought to them in float64.
 """
 
 import weakref
@@ -28,22 +29,22 @@ from numpy.typing import NDArray
 from sensor_models.kernels.tracing import embree
 from sensor_models.kernels.tracing.embree import check, library
 from sensor_models.kernels.tracing.instances import (
-    Placements,
     normal_matrix,
-    place_instances,
+    place_bodies,
     write_faces,
     write_vertices,
 )
+from sensor_models.kernels.tracing.packets import BLOCK
 from sensor_models.kernels.tracing.rays import filter_addresses
 from sensor_models.kernels.tracing.scene_view import (
     CORNER_ORDERS,
     FACE_LABEL,
     FACE_MATERIAL,
     FACES,
-    MOVING,
-    STATIC,
+    SURFACES,
     VERTEX_NORMALS,
     VOLUMES,
+    Bodies,
     SceneView,
 )
 from sensor_models.scene.checks import checked_mesh, checked_transform
@@ -54,18 +55,21 @@ Floats = NDArray[np.float64]
 
 #: Triangles that may be added to a scene by copying meshes that stand in several places.
 MOST_COPIED = 2_000_000
+#: The same of bodies, which have a hierarchy each: as much as stays in the processor's cache. With
+#: 1000 cars that had copies of their own, a sweep took four times as long as with one for all.
+MOST_COPIED_TO_BODIES = 10_000
 
 #: Coordinates beyond this, in m, move Embree's origin.
 NEAR = 1000.0
 
 FLAGS = embree.SCENE_ROBUST | embree.SCENE_FILTER_IN_ARGUMENTS
 
-#: The pose of what stands still: position, then w, x, y, z.
-AT_REST = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+#: Boxes around bodies are larger than they need to be, by a share and by metres.
+MARGIN = 1e-4
 
 
 class Acceleration:
-    """Embree's side of a scene. Not safe for threads: ``RayScene`` keeps them apart."""
+    """Embree's side of a scene. It does not change, so any number of threads may use it."""
 
     def __init__(self, scene: Scene, threads: int) -> None:
         materials = len(scene.materials)
@@ -75,8 +79,9 @@ class Acceleration:
         ]
         self.owners = [*(volume.instance for volume in scene.volumes), *scene.instances]
         self._transforms = _checked_transforms(self.owners, scene)
-        #: Pose of each body, and last of the world.
-        self.poses = np.array([*([*b.position, *b.orientation] for b in scene.bodies), AT_REST])
+        #: Poses of the bodies as the scene has them.
+        self.poses = np.array([[*b.position, *b.orientation] for b in scene.bodies]).reshape(-1, 7)
+        #: The scene with its bodies there.
         self.view = self._new_view(len(scene.volumes))
         self.device = embree.new_device(threads)
         self._scenes: list[int] = []
@@ -87,14 +92,22 @@ class Acceleration:
         except BaseException:
             self.release()
             raise
+        self.view = self.view_of(self.poses[np.newaxis], 0, 0)
 
-    def move(self, moved: NDArray[np.bool_]) -> None:
-        """Bring the instances on the bodies that moved to where ``poses`` has them."""
-        place_instances(self._placements, self.poses, moved, self.view)
-        for part in (MOVING, VOLUMES):
-            if (self._bodies_in[part] & moved).any():
-                library.rtcCommitScene(int(self.view.handles[part]))
-        check(self.device, "moving bodies")
+    def view_of(self, poses: Floats, first: int, spans: int) -> SceneView:
+        """The scene with its bodies at poses (knots, bodies, 7), see ``Bodies`` of the kernels."""
+        bodies, count = self.view.bodies, len(self.poses)
+        there = Bodies(
+            bodies.scenes,
+            bodies.shapes,
+            np.empty((len(poses), count, 12)),
+            np.zeros_like(bodies.balls),
+            np.zeros_like(bodies.boxes),
+            int(first),
+            int(spans),
+        )
+        place_bodies(bodies.shapes, np.ascontiguousarray(poses, np.float64), there)
+        return self.view._replace(bodies=there)
 
     def _new_view(self, volumes: int) -> SceneView:
         count = len(self.owners)
@@ -108,65 +121,89 @@ class Acceleration:
             if mesh.vertex_normals is not None:
                 tables[owner, VERTEX_NORMALS] = mesh.vertex_normals.ctypes.data
         return SceneView(
-            handles=np.array([0, 0, 0, *filter_addresses()], np.int64),
-            offset=self._choose_offset(),
+            handles=np.array([0, 0, *filter_addresses()], np.int64),
+            offset=_origin_for(self._all_corners()),
             volumes=volumes,
             entity=np.array([instance.entity_id for instance in self.owners], np.int32),
             label=np.array([instance.label for instance in self.owners], np.int32),
             tables=tables,
+            body_of=np.array([instance.body for instance in self.owners], np.int32),
             normal_matrices=np.zeros((count, 3, 3), np.float32),
-            in_world=np.zeros(count, np.float32),
+            in_place=np.zeros(count, np.float32),
+            bodies=self._new_bodies(),
         )
 
-    def _choose_offset(self) -> Floats:
-        """The middle of the scene in whole metres, or zero if it lies around the origin."""
-        if not self.owners:
-            return np.zeros(3)
-        points = np.concatenate([self._corners(owner) for owner in range(len(self.owners))])
-        if np.abs(points).max() <= NEAR:
-            return np.zeros(3)
-        return np.asarray(np.round((points.min(axis=0) + points.max(axis=0)) / 2.0))
+    def _new_bodies(self) -> Bodies:
+        """The bodies of the scene, without what is on them."""
+        count = len(self.poses)
+        shapes, placed = np.zeros((count, 9)), np.empty((1, count, 12))
+        shapes[:, 6:] = -1.0
+        balls, boxes = np.zeros((-(-count // BLOCK), 4, BLOCK)), np.zeros((count, 6))
+        return Bodies(np.zeros((count, 2), np.int64), shapes, placed, balls, boxes, 0, 0)
+
+    def _all_corners(self) -> Floats:
+        """Corners of the boxes around all instances, in the world, as if no body were turned."""
+        found = [np.zeros((0, 3))]
+        for owner, instance in enumerate(self.owners):
+            shift = self.poses[instance.body, :3] if instance.body >= 0 else 0.0
+            found.append(self._corners(owner) + shift)
+        return np.concatenate(found)
 
     def _corners(self, owner: int) -> Floats:
-        """Corners of the box around an instance, in the world, as if its body were not turned."""
+        """Corners of the box around an instance, in the frame of its body or the world."""
         instance, matrix = self.owners[owner], self._transforms[owner]
         vertices = self._meshes[instance.mesh].vertices
         if len(vertices) == 0:
             vertices = np.zeros((1, 3), np.float32)
         sides = np.stack([vertices.min(axis=0), vertices.max(axis=0)]).astype(float)
         box = np.stack(np.meshgrid(*sides.T, indexing="ij"), axis=-1).reshape(-1, 3)
-        corners: Floats = box @ matrix[:3, :3].T + matrix[:3, 3] + self.poses[instance.body, :3]
+        corners: Floats = box @ matrix[:3, :3].T + matrix[:3, 3]
         return corners
 
     def _build(self) -> None:
-        geometries: dict[int, dict[int, int]] = {STATIC: {}, MOVING: {}, VOLUMES: {}}
         self._of_mesh: dict[int, tuple[int, NDArray[np.uint16]]] = {}
         self._corner_orders: list[NDArray[np.uint16]] = []
         instanced = _instanced_meshes(self.owners, self._meshes)
+        places: dict[tuple[int, int], list[int]] = {}
         for owner, instance in enumerate(self.owners):
-            if len(self._meshes[instance.mesh].faces) == 0:
-                continue
-            still = STATIC if instance.body < 0 else MOVING
-            part = VOLUMES if owner < self.view.volumes else still
-            make = instance.body >= 0 or instance.mesh in instanced
-            geometries[part][owner] = self._instance(owner) if make else self._triangles(owner)
-        self._remember_placements(geometries)
-        place_instances(self._placements, self.poses, np.ones(len(self.poses), np.bool_), self.view)
-        for part, of_part in geometries.items():
-            if of_part:
-                self.view.handles[part] = self._committed(of_part)
+            normal_matrix(self._transforms[owner], self.view.normal_matrices[owner])
+            if len(self._meshes[instance.mesh].faces):
+                part = VOLUMES if owner < self.view.volumes else SURFACES
+                places.setdefault((instance.body, part), []).append(owner)
+        for body in {body for body, _ in places if body >= 0}:
+            self._shape(body, [*places.get((body, SURFACES), ()), *places.get((body, VOLUMES), ())])
+        for (body, part), owners in places.items():
+            origin = self.view.offset if body < 0 else self.view.bodies.shapes[body, :3]
+            scene = self._committed(
+                {
+                    owner: self._instance(owner, origin)
+                    if self.owners[owner].mesh in instanced
+                    else self._triangles(owner, origin)
+                    for owner in owners
+                }
+            )
+            if body < 0:
+                self.view.handles[part] = scene
+            else:
+                self.view.bodies.scenes[body, part] = scene
 
-    def _triangles(self, owner: int) -> int:
-        """A geometry of triangles in the world."""
+    def _shape(self, body: int, owners: list[int]) -> None:
+        """Find Embree's origin on a body, and a box around what is on it."""
+        shape = self.view.bodies.shapes[body]
+        corners = np.concatenate([self._corners(owner) for owner in owners])
+        least, most = corners.min(axis=0), corners.max(axis=0)
+        shape[:3], shape[3:6] = _origin_for(corners), 0.5 * (least + most)
+        shape[6:] = (0.5 + MARGIN) * (most - least) + MARGIN
+
+    def _triangles(self, owner: int, origin: Floats) -> int:
+        """A geometry of triangles in the world, or on their body."""
         matrix = self._transforms[owner]
-        self.view.in_world[owner] = -1.0 if np.linalg.det(matrix[:3, :3]) < 0.0 else 1.0
-        normal_matrix(matrix, self.view.normal_matrices[owner])
-        mesh = self._meshes[self.owners[owner].mesh]
-        geometry, orders = self._geometry(mesh, matrix, self.view.offset)
+        self.view.in_place[owner] = -1.0 if np.linalg.det(matrix[:3, :3]) < 0.0 else 1.0
+        geometry, orders = self._geometry(self._meshes[self.owners[owner].mesh], matrix, origin)
         self._keep_orders(owner, orders)
         return geometry
 
-    def _instance(self, owner: int) -> int:
+    def _instance(self, owner: int, origin: Floats) -> int:
         """An instance of a mesh that has its own hierarchy, built at its first use."""
         index = self.owners[owner].mesh
         if index not in self._of_mesh:
@@ -176,6 +213,12 @@ class Acceleration:
         self._keep_orders(owner, orders)
         geometry = library.rtcNewGeometry(self.device, embree.GEOMETRY_INSTANCE)
         library.rtcSetGeometryInstancedScene(geometry, scene)
+        columns = self._transforms[owner, :3].T.copy()
+        columns[3] -= origin
+        place = columns.astype(np.float32)
+        layout = embree.FORMAT_FLOAT3X4_COLUMNS
+        library.rtcSetGeometryTransform(geometry, 0, layout, place.ctypes.data)
+        library.rtcCommitGeometry(geometry)
         return int(geometry)
 
     def _keep_orders(self, owner: int, orders: NDArray[np.uint16]) -> None:
@@ -216,27 +259,6 @@ class Acceleration:
         check(self.device, "building a hierarchy")
         return int(scene)
 
-    def _remember_placements(self, geometries: dict[int, dict[int, int]]) -> None:
-        """What moving needs: the geometries with a transform, and which scenes hold a body."""
-        placed = {
-            owner: geometry
-            for of_part in geometries.values()
-            for owner, geometry in of_part.items()
-            if self.view.in_world[owner] == 0.0
-        }
-        bodies = [self.owners[owner].body for owner in placed]
-        last = len(self.poses) - 1
-        self._placements = Placements(
-            geometries=np.array(list(placed.values()), np.int64),
-            owners=np.array(list(placed), np.int32),
-            bodies=np.array([body if body >= 0 else last for body in bodies], np.int32),
-            transforms=self._transforms[np.array(list(placed), np.intp)],
-        )
-        self._bodies_in = {part: np.zeros(len(self.poses), np.bool_) for part in geometries}
-        for part, of_part in geometries.items():
-            for owner in of_part:
-                self._bodies_in[part][self.owners[owner].body] = True
-
 
 def _release(device: int, scenes: list[int]) -> None:
     for scene in scenes:
@@ -257,14 +279,23 @@ def _checked_transforms(owners: list[Instance], scene: Scene) -> Floats:
     return transforms
 
 
+def _origin_for(corners: Floats) -> Floats:
+    """The middle of some corners in whole metres, or zero if they lie around the origin."""
+    if len(corners) == 0 or np.abs(corners).max() <= NEAR:
+        return np.zeros(3)
+    return np.asarray(np.round((corners.min(axis=0) + corners.max(axis=0)) / 2.0))
+
+
 def _instanced_meshes(owners: list[Instance], meshes: list[Mesh]) -> set[int]:
-    """Meshes that stand still in so many places that they are not copied to each."""
-    uses = Counter(instance.mesh for instance in owners if instance.body < 0)
-    copied, instanced = 0, set()
-    for mesh, count in uses.items():
-        copies = (count - 1) * len(meshes[mesh].faces)
-        if copied + copies > MOST_COPIED:
-            instanced.add(mesh)
-        else:
-            copied += copies
+    """Meshes that are in so many places that they are not copied to each."""
+    instanced = set()
+    for on_bodies, most in ((False, MOST_COPIED), (True, MOST_COPIED_TO_BODIES)):
+        uses = Counter(instance.mesh for instance in owners if (instance.body >= 0) == on_bodies)
+        copied = 0
+        for mesh, count in uses.items():
+            copies = (count - 1) * len(meshes[mesh].faces)
+            if copied + copies > most:
+                instanced.add(mesh)
+            else:
+                copied += copies
     return instanced

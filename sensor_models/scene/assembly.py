@@ -72,7 +72,7 @@ class Assembly:
         }
         numbers = {name: number for number, name in enumerate(meshes)}
         media = self._media()
-        instances = tuple(self._instances(numbers))
+        instances = tuple(self._instances(numbers, meshes))
         volumes = tuple(
             self._volume(number, table, meshes, numbers, list(media))
             for number, table in enumerate(manifest.volumes)
@@ -102,7 +102,9 @@ class Assembly:
         first = self._named(world, media, "world.medium", "medium")
         return {world: first, **media}
 
-    def _instances(self, meshes: Mapping[str, int]) -> Iterable[Instance]:
+    def _instances(
+        self, numbers: Mapping[str, int], meshes: Mapping[str, Mesh]
+    ) -> Iterable[Instance]:
         tables = self.manifest.instances
         count = sum(max(1, len(table.places)) for table in tables)
         if count > MAX_INSTANCES:
@@ -111,7 +113,8 @@ class Assembly:
         ids = self._entity_ids()
         for number, table in enumerate(tables):
             key = f"instances[{number}]"
-            mesh = self._named(table.mesh, meshes, f"{key}.mesh", "mesh")
+            mesh = self._named(table.mesh, numbers, f"{key}.mesh", "mesh")
+            origin = meshes[table.mesh].origin
             label = (
                 NO_LABEL if table.label is None else self._label_number(table.label, f"{key}.label")
             )
@@ -120,7 +123,7 @@ class Assembly:
                 name = table.name or table.mesh
                 yield Instance(
                     mesh=mesh,
-                    transform=transform,
+                    transform=_from_origin(transform, origin),
                     entity_id=next(ids),
                     name=f"{name}_{nth + 1}" if many else name,
                     label=label,
@@ -161,7 +164,7 @@ class Assembly:
         )
         instance = Instance(
             mesh=numbers[table.mesh],
-            transform=self._transform(table, table.scale, key),
+            transform=_from_origin(self._transform(table, table.scale, key), mesh.origin),
             entity_id=0,  # nothing that a ray stops at
             name=table.name or table.medium,
             body=self._body_number(table.body, key),
@@ -219,6 +222,17 @@ def _numbers(names: Iterable[str], path: Path, key: str) -> dict[str, int]:
             raise SceneError(path, f"{key}[{number}].name", f"{name!r} is given twice")
         numbers[name] = number
     return numbers
+
+
+def _from_origin(
+    transform: NDArray[np.float64], origin: tuple[float, float, float]
+) -> NDArray[np.float64]:
+    """The transform of a mesh whose vertices are relative to a point of its frame."""
+    if origin == (0.0, 0.0, 0.0):
+        return transform
+    moved = transform.copy()
+    moved[:3, 3] += transform[:3, :3] @ np.array(origin)
+    return moved
 
 
 def _of_place(place: Place) -> NDArray[np.float64]:

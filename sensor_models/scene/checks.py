@@ -12,7 +12,7 @@ from sensor_models.scene.model import Mesh
 
 def checked_mesh(mesh: Mesh, key: str, scene: str, materials: int) -> Mesh:
     """A mesh whose arrays have the promised types and lie packed, copied only if they did not."""
-    known = {
+    known: dict[str, Any] = {
         "vertices": _packed(mesh.vertices, np.float32, (-1, 3), key, scene),
         "faces": _packed(mesh.faces, np.uint32, (-1, 3), key, scene),
     }

@@ -12,3 +12,7 @@ class SceneError(ValueError):
         self.reason = reason
         parts = (str(part) for part in (file, key, reason))
         super().__init__(": ".join(p if p.isprintable() else repr(p) for p in parts if p))
+
+
+class MeshFileError(ValueError):
+    """A mesh file that cannot be used; the message is the reason."""

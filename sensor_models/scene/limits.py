@@ -5,15 +5,37 @@ machine has, and an operating system answers that by ending the process, the mas
 limits lie well above what a sensor can use: the ray engine needs about 130 bytes a triangle.
 """
 
+import re
 from pathlib import Path
 
-from sensor_models.scene.errors import SceneError
+from sensor_models.scene.errors import MeshFileError, SceneError
 
 #: Triangles of all meshes together; instances of a mesh share them and count once.
 MAX_TRIANGLES = 2**25
 MAX_INSTANCES = 2**20
 
-MAX_MANIFEST_BYTES = 2**24
+#: Operations of a formula for heights, each on every corner of the cells: some ten seconds.
+MAX_OPERATIONS = 2**29
+
+MAX_MANIFEST_BYTES = 2**23
+#: Dots in one key, which the deepest keys of a manifest do not reach. TOML's readers take memory
+#: with the square of them: 6 GB for 80 kB.
+MAX_DOTS = 8
+#: Keys with several dots; each makes tables of some kilobytes out of a few bytes.
+MAX_DOTTED_KEYS = 2**16
+
+#: A part of TOML that holds no key, or what ends a key, or a dot. Strings that are not closed
+#: count up to where they could be, so that the search goes once over a text, whatever it holds.
+_TOML_PART = re.compile(
+    r'"""(?:[^\\]|\\.)*?(?:"""|\Z)'
+    r"|'''.*?(?:'''|\Z)"
+    r'|"(?:[^"\\\n]|\\.)*"?'
+    r"|'[^'\n]*'?"
+    r"|#[^\n]*"
+    r"|[=,\[\]{}\n]"
+    r"|\.",
+    re.DOTALL,
+)
 #: Of a mesh or picture. A binary STL with ``MAX_TRIANGLES`` has 1.7e9 bytes.
 MAX_FILE_BYTES = 2**31
 
@@ -24,6 +46,38 @@ def check_triangles(count: int, file: Path, key: str) -> None:
         raise SceneError(
             file, key, f"has {count} triangles, a scene may have {MAX_TRIANGLES} in all"
         )
+
+
+def check_keys(text: str, file: Path) -> None:
+    """Refuse a TOML text whose keys have more parts than its reader has memory for."""
+    dots, dotted_keys = 0, 0
+    for part in _TOML_PART.finditer(text):
+        sign = part.group()
+        if sign == ".":
+            dots += 1
+            dotted_keys += dots == 2
+            if dots > MAX_DOTS or dotted_keys > MAX_DOTTED_KEYS:
+                line = text.count("\n", 0, part.start()) + 1
+                many = f"{MAX_DOTS} dots" if dots > MAX_DOTS else f"one dot after {MAX_DOTTED_KEYS}"
+                reason = f"has a key of more than {many}{'' if dots > MAX_DOTS else ' such keys'}"
+                raise SceneError(file, f"line {line}", reason)
+        elif sign in "=,[]{}\n":
+            dots = 0
+
+
+def check_formula(formula: str, cells: tuple[int, int], file: Path, key: str) -> None:
+    """Refuse a formula that would be worked out for longer than a scene may take."""
+    operations = max(1, sum(formula.count(sign) for sign in "+-*/("))
+    corners = (cells[0] + 1) * (cells[1] + 1)
+    if operations * corners > MAX_OPERATIONS:
+        reason = f"asks for {operations} operations at each of {corners} corners, which are"
+        raise SceneError(file, f"{key}.formula", f"{reason} more than {MAX_OPERATIONS} together")
+
+
+def refuse_above_limit(triangles: int) -> None:
+    """Refuse a mesh file with more triangles than a scene may have."""
+    if triangles > MAX_TRIANGLES:
+        raise MeshFileError(f"has {triangles} triangles, a scene may have {MAX_TRIANGLES} in all")
 
 
 def read_limited(file: Path, key: str, manifest: Path, limit: int = MAX_FILE_BYTES) -> bytes:

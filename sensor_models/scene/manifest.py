@@ -5,6 +5,9 @@ by the path of its manifest, or of a folder with a ``scene.toml``. Files that a 
 are relative to its folder and must lie in it, links followed, unless that is waived.
 
 Whatever is wrong is raised as ``SceneError``: one message with file, key and reason.
+
+A scene that was read before is taken from the user's cache while none of its files has changed
+(``kept_scenes``); what reads it anew is imported only then.
 """
 
 import hashlib
@@ -12,13 +15,16 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import sensor_models
-from sensor_models.scene.assembly import Assembly
 from sensor_models.scene.errors import SceneError
-from sensor_models.scene.limits import MAX_MANIFEST_BYTES, read_limited
+from sensor_models.scene.kept_scenes import keep_scene, kept_scene
+from sensor_models.scene.limits import MAX_MANIFEST_BYTES, check_keys, read_limited
 from sensor_models.scene.model import Scene
-from sensor_models.scene.schema import Manifest, validated
+
+if TYPE_CHECKING:
+    from sensor_models.scene.schema import Manifest
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -56,11 +62,21 @@ def manifest_path(name_or_path: str | Path) -> Path:
         raise SceneError(repr(text), "", f"is no file name: {error}") from error
 
 
-def read_manifest(path: Path) -> Manifest:
+def read_manifest(path: Path) -> "Manifest":
     """A manifest, checked by itself; the files that it names are not yet looked at."""
-    data = read_limited(path, "", path, MAX_MANIFEST_BYTES)
+    return _checked(path, read_limited(path, "", path, MAX_MANIFEST_BYTES))
+
+
+def _checked(path: Path, data: bytes) -> "Manifest":
+    # The schema takes longer to import than a kept scene takes to load.
+    from sensor_models.scene.schema import Manifest, validated
+
     try:
-        content = tomllib.loads(data.decode("utf-8"))
+        text = data.decode("utf-8")
+        check_keys(text, path)
+        content = tomllib.loads(text)
+    except SceneError:
+        raise
     except (ValueError, RecursionError) as error:  # the errors of TOML and UTF-8 are ValueErrors
         raise SceneError(path, "", f"is no TOML: {error}") from error
     manifest: Manifest = validated(Manifest, content, path)
@@ -70,7 +86,20 @@ def read_manifest(path: Path) -> Manifest:
 def load_scene(name_or_path: str | Path, *, allow_outside: bool = False) -> Scene:
     """The scene of that name, or in that file; ``allow_outside`` lets it use any file."""
     path = manifest_path(name_or_path)
-    return Assembly(path, read_manifest(path), allow_outside).scene()
+    data = read_limited(path, "", path, MAX_MANIFEST_BYTES)
+    scene = kept_scene(path, data, allow_outside)
+    return _read_anew(path, data, allow_outside) if scene is None else scene
+
+
+def _read_anew(path: Path, data: bytes, allow_outside: bool) -> Scene:
+    """The scene of a manifest, which is kept then."""
+    from sensor_models.scene.assembly import Assembly
+
+    assembly = Assembly(path, _checked(path, data), allow_outside)
+    scene = assembly.scene()
+    if not assembly.source.doubtful:
+        keep_scene(scene, data, allow_outside, assembly.source.digests)
+    return scene
 
 
 def digest_of(scene: Scene) -> str:

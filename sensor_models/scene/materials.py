@@ -1,22 +1,32 @@
 """Surface materials of scenes: those of the library, and those that a manifest defines.
 
-The library is ``materials.toml``: everyday materials at 905 and 1550 nm, each with its source or
-marked as an estimate. A manifest may name them as they are, take one as ``base`` for another
-look, or define its own with the same keys.
+The library is ``materials.toml``: everyday materials in two bands around 905 and 1550 nm, each
+with its source or marked as an estimate. A manifest may name them as they are, take one as
+``base`` for another look, or define its own with the same keys.
+
+Sets of numbers for wavelengths beyond ``LONGEST_LIGHT`` belong to radars. They hold other numbers
+and follow other rules, the same for all kinds: at 4 mm concrete mirrors, and glass absorbs.
 
 Numbers that a kind of surface does not have, and numbers that exclude each other, are refused: a
 Lambert surface has no refractive index, a metal no base under it, glass no diffuse reflectance.
 """
 
 import difflib
+import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
 from sensor_models._places import data_files
 from sensor_models.scene.errors import SceneError
-from sensor_models.scene.model import Material, SurfaceKind, SurfaceParameters
+from sensor_models.scene.model import (
+    LONGEST_LIGHT,
+    Material,
+    RadarParameters,
+    SurfaceKind,
+    SurfaceParameters,
+)
 from sensor_models.scene.schema import MaterialLibrary, MaterialTable, Surface, validated
 
 if sys.version_info >= (3, 11):
@@ -47,7 +57,14 @@ NUMBERS: dict[str, tuple[str, ...]] = {
 #: What a kind of surface must be given, as no default fits all.
 NEEDED = {"lambert": ("diffuse_reflectance",), "two_layer": ("ior",), "dielectric": ("ior",)}
 
-_ALL_NUMBERS = tuple(name for name in Surface.model_fields if name != "wavelength")
+#: What a set of numbers for a radar may hold, whatever the kind of the surface.
+RADAR_NUMBERS = ("diffuse_reflectance", "ior", "extinction", "roughness_rms")
+
+#: The band of a set that names neither wavelength nor band, and the wavelength it goes by.
+ALL_LIGHT = (1e-7, LONGEST_LIGHT)
+_USUAL = 905e-9
+
+_ALL_NUMBERS = tuple(name for name in Surface.model_fields if name not in ("wavelength", "band"))
 
 
 @cache
@@ -78,23 +95,49 @@ def defined_material(
     kind = SurfaceKind[str(table.kind)]
     if table.two_way and kind is not SurfaceKind.two_layer:
         raise SceneError(file, f"{key}.two_way", f"is for two_layer, the kind is {kind.name}")
-    at_wavelength: dict[float, SurfaceParameters] = {}
-    for number, surface in enumerate(table.surface):
-        if surface.wavelength in at_wavelength:
-            reason = f"wavelength {surface.wavelength:g} is given twice"
-            raise SceneError(file, f"{key}.surface[{number}]", reason)
-        contradiction = contradiction_in(kind.name, surface)
-        if contradiction is not None:
-            raise SceneError(file, f"{key}.surface[{number}].{contradiction[0]}", contradiction[1])
-        at_wavelength[surface.wavelength] = _parameters(kind.name, surface)
+    light, radar = _sets(kind.name, table.surface, file, f"{key}.surface")
     return Material(
         name=name,
         kind=kind,
-        at_wavelength=at_wavelength,
+        at_wavelength=light,
         two_way=table.two_way,
         color=table.color or (0.5, 0.5, 0.5),
         source=str(table.source),
+        at_radar=radar,
     )
+
+
+def _sets(
+    kind: str, surfaces: Iterable[Surface], file: Path, key: str
+) -> tuple[dict[float, SurfaceParameters], dict[float, RadarParameters]]:
+    """The sets of numbers for light and for radars, by the wavelengths that they go by."""
+    light: dict[float, SurfaceParameters] = {}
+    radar: dict[float, RadarParameters] = {}
+    for number, surface in enumerate(surfaces):
+        wavelength, band = _wavelength_of(surface)
+        if wavelength in light or wavelength in radar:
+            reason = f"wavelength {wavelength:g} is given twice"
+            raise SceneError(file, f"{key}[{number}]", reason)
+        is_radar = wavelength > LONGEST_LIGHT
+        wrong = contradiction_for_radar(surface) if is_radar else contradiction_in(kind, surface)
+        if wrong is not None:
+            raise SceneError(file, f"{key}[{number}].{wrong[0]}", wrong[1])
+        if is_radar:
+            radar[wavelength] = RadarParameters(**_given(surface, RADAR_NUMBERS), band=band)
+        else:
+            absent = {"diffuse_reflectance": 0.0} if kind == "dielectric" else {}
+            known = {**absent, **_given(surface, NUMBERS[kind])}
+            light[wavelength] = SurfaceParameters(**known, band=band)
+    return light, radar
+
+
+def _wavelength_of(surface: Surface) -> tuple[float, tuple[float, float] | None]:
+    """The wavelength that a set of numbers goes by, and its band if it is not the usual one."""
+    if surface.wavelength is not None:
+        return surface.wavelength, surface.band
+    if surface.band is not None:
+        return math.sqrt(surface.band[0] * surface.band[1]), surface.band
+    return _USUAL, ALL_LIGHT
 
 
 def find_material(name: str, file: Path, key: str, materials: Mapping[str, Material]) -> Material:
@@ -108,6 +151,8 @@ def find_material(name: str, file: Path, key: str, materials: Mapping[str, Mater
 
 def contradiction_in(kind: str, surface: Surface) -> tuple[str, str] | None:
     """The first number of a surface that does not go with its kind or the others, and why."""
+    if surface.roughness_rms is not None:
+        return "roughness_rms", f"is for radars, at wavelengths beyond {LONGEST_LIGHT:g} m"
     for number in _ALL_NUMBERS:
         if number not in NUMBERS[kind] and getattr(surface, number) is not None:
             return number, f"is nothing that a {kind} surface has: {', '.join(NUMBERS[kind])}"
@@ -131,12 +176,22 @@ def contradiction_in(kind: str, surface: Surface) -> tuple[str, str] | None:
     return None
 
 
-def _parameters(kind: str, surface: Surface) -> SurfaceParameters:
-    """The numbers given; for the others the defaults, or 0 where the kind has no such thing."""
-    given = {name: getattr(surface, name) for name in NUMBERS[kind]}
-    absent = {"diffuse_reflectance": 0.0} if kind == "dielectric" else {}
-    known = {name: value for name, value in given.items() if value is not None}
-    return SurfaceParameters(**absent, **known)
+def contradiction_for_radar(surface: Surface) -> tuple[str, str] | None:
+    """The first number of a set for radars that is none of them, or is missing, and why."""
+    for number in _ALL_NUMBERS:
+        if number not in RADAR_NUMBERS and getattr(surface, number) is not None:
+            return number, f"is nothing that a radar takes: {', '.join(RADAR_NUMBERS)}"
+    if surface.ior is None and surface.diffuse_reflectance is None:
+        return "ior", "is missing, a radar needs it or diffuse_reflectance"
+    if surface.ior is None and surface.extinction is not None:
+        return "ior", "is missing beside extinction"
+    return None
+
+
+def _given(surface: Surface, names: Iterable[str]) -> dict[str, float]:
+    """The numbers of a surface that are given."""
+    found = {name: getattr(surface, name) for name in names}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _derived(
@@ -157,4 +212,5 @@ def _derived(
         two_way=base.two_way,
         color=table.color or base.color,
         source=table.source or base.source,
+        at_radar=base.at_radar,
     )

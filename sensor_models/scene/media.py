@@ -1,7 +1,7 @@
 """Ambient media: presets by the one measure that people know of the weather.
 
 air, fog  by meteorological visibility, rain by its rate, snow by that of the water in it:
-          ``light.media`` has the laws and their sources
+          ``scene.weather`` has the laws and their sources
 dust      alpha = 500 m2/kg * concentration at all wavelengths, about what is found for coarse
           mineral dust (Ansmann et al. 2012, Atmos. Chem. Phys. 12, 9399)
 
@@ -18,14 +18,14 @@ the share of the light that is lost within the first 10 m, 1 - exp(-10 m * alpha
 import math
 from pathlib import Path
 
-from sensor_models.light.media import (
+from sensor_models.scene.errors import SceneError
+from sensor_models.scene.model import Medium
+from sensor_models.scene.schema import MediumTable
+from sensor_models.scene.weather import (
     absorption_by_rain,
     absorption_by_snow,
     absorption_by_visibility,
 )
-from sensor_models.scene.errors import SceneError
-from sensor_models.scene.model import Medium
-from sensor_models.scene.schema import MediumTable
 
 DEFAULT_WAVELENGTH = 905e-9  # m
 

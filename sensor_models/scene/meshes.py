@@ -4,9 +4,16 @@ Which material a face has, the first of these that says so: the range of ``faces
 in; ``parts`` by the name of its group or of its own material in the file; the file's own name of
 the material, if a material of that name is known; ``material`` of the mesh. Labels likewise:
 ``faces``, ``parts``, the file's label of the face, the file's label of its first vertex.
+
+Rays are traced in single precision, which resolves 0.06 mm at 1 km and 0.5 m at the 5000 km of
+national grids. So a mesh whose vertices would lose more than ``LEAST_LOSS`` is moved, in double
+precision, to the middle of its own extent; ``Mesh.origin`` is where that lies in the file, and
+the transforms of its instances bring it back. What is lost all the same is logged above
+``TOLERABLE_LOSS``.
 """
 
 import io
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,9 +24,15 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sensor_models.scene import primitives
-from sensor_models.scene.errors import SceneError
-from sensor_models.scene.limits import check_triangles, file_inside, read_limited
-from sensor_models.scene.mesh_files import MeshFileError, read_pieces
+from sensor_models.scene.errors import MeshFileError, SceneError
+from sensor_models.scene.kept import digest_of_data
+from sensor_models.scene.limits import (
+    check_formula,
+    check_triangles,
+    file_inside,
+    read_limited,
+)
+from sensor_models.scene.mesh_files import read_pieces
 from sensor_models.scene.model import NO_LABEL, Mesh
 from sensor_models.scene.primitives import Floats, Piece
 from sensor_models.scene.schema import FaceRange, Heightmap, MeshTable, Part
@@ -28,7 +41,16 @@ from sensor_models.scene.schema import FaceRange, Heightmap, MeshTable, Part
 _Y_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 
 #: Beyond it single precision, in which rays are traced, is coarser than 0.1 m.
-_FARTHEST = 1e6  # m
+_FARTHEST = 1e6  # m, from the middle of a mesh
+#: Beyond it double precision, in which poses are kept, is coarser than 0.1 um.
+_FARTHEST_MIDDLE = 1e9  # m, from the origin of a file
+
+#: Rounding of coordinates, in m, from which on a mesh is moved to its middle.
+LEAST_LOSS = 1e-5
+#: Rounding of coordinates, in m, that is logged.
+TOLERABLE_LOSS = 1e-3
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -41,6 +63,8 @@ class Source:
     is_material: Callable[[str], bool]
     label_number: Callable[[str, str], int]  # name and key -> number
     files: list[Path] = field(default_factory=list)
+    digests: dict[Path, str] = field(default_factory=dict)  # of the files but for the manifest
+    doubtful: bool = False  # something was logged that the next reader should see, too
     triangles: int = 0
     _pieces: dict[Path, list[Piece]] = field(default_factory=dict)
 
@@ -51,7 +75,9 @@ class Source:
         file = file_inside(name, key, self.manifest, self.allow_outside)
         if file not in self.files:
             self.files.append(file)
-        return file, read_limited(file, key, self.manifest)
+        data = read_limited(file, key, self.manifest)
+        self.digests[file] = digest_of_data(data)
+        return file, data
 
     def pieces(self, name: str, key: str) -> list[Piece]:
         """The pieces of a mesh file, which is read once however many meshes are made of it."""
@@ -79,9 +105,7 @@ def build_mesh(name: str, table: MeshTable, source: Source, needs_material: bool
         _check_piece(piece, key, source.manifest)
     _check_parts(table, pieces, key, source.manifest)
     corners, faces = _joined(pieces)
-    vertices = _placed(corners, table)
-    if not np.abs(vertices).max() <= _FARTHEST:
-        raise SceneError(source.manifest, key, f"has vertices farther than {_FARTHEST:g} m")
+    vertices, origin = _single(_placed(corners, table), source, key)
     labels = np.concatenate([_labels_of(piece, table, key, source) for piece in pieces])
     materials = [_materials_of(piece, table, key, source, needs_material) for piece in pieces]
     return Mesh(
@@ -90,6 +114,7 @@ def build_mesh(name: str, table: MeshTable, source: Source, needs_material: bool
         face_material=np.concatenate(materials),
         face_label=labels if (labels != NO_LABEL).any() else None,
         vertex_normals=vertex_normals(vertices, faces) if table.smooth else None,
+        origin=origin,
     )
 
 
@@ -152,6 +177,7 @@ def _heights(shape: Heightmap, key: str, source: Source) -> Floats:
         heights = np.array(shape.heights, np.float64)
     else:
         check_triangles(2 * shape.cells[0] * shape.cells[1], source.manifest, f"{key}.cells")
+        check_formula(str(shape.formula), shape.cells, source.manifest, key)
         try:
             heights = primitives.heights_of_formula(str(shape.formula), shape.size, shape.cells)
         except ValueError as error:
@@ -173,7 +199,9 @@ def _heights_of_image(shape: Heightmap, key: str, source: Source) -> Floats:
                 reason = f"{name} is no grey picture, its mode is {picture.mode}"
                 raise SceneError(source.manifest, key, reason)
             grey = np.asarray(picture, np.float64)
-    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+    except SceneError:
+        raise
+    except Exception as error:  # a damaged file can raise anything inside of the reader
         raise SceneError(source.manifest, key, f"{name} is no readable PNG: {error}") from error
     return shape.low + (shape.high - shape.low) / full * grey
 
@@ -184,8 +212,10 @@ def _check_piece(piece: Piece, key: str, manifest: Path) -> None:
         raise SceneError(manifest, key, f"vertex {bad[0]} is not finite: {piece.vertices[bad[0]]}")
     if len(piece.faces) == 0:
         return
-    wrong = np.flatnonzero(((piece.faces < 0) | (piece.faces >= len(piece.vertices))).any(axis=1))
-    if len(wrong):
+    if piece.faces.min() < 0 or piece.faces.max() >= len(piece.vertices):
+        wrong = np.flatnonzero(
+            ((piece.faces < 0) | (piece.faces >= len(piece.vertices))).any(axis=1)
+        )
         reason = f"face {wrong[0]} names vertices {piece.faces[wrong[0]]}, there are"
         raise SceneError(manifest, key, f"{reason} {len(piece.vertices)}")
 
@@ -206,6 +236,8 @@ def _check_parts(table: MeshTable, pieces: list[Piece], key: str, manifest: Path
 
 
 def _joined(pieces: list[Piece]) -> tuple[Floats, NDArray[np.uint32]]:
+    if len(pieces) == 1:  # a terrain of the largest size is copied no more than it must be
+        return pieces[0].vertices, pieces[0].faces.astype(np.uint32, copy=False)
     starts = np.cumsum([0] + [len(piece.vertices) for piece in pieces])
     faces = [piece.faces + start for piece, start in zip(pieces, starts[:-1], strict=True)]
     return (
@@ -214,13 +246,51 @@ def _joined(pieces: list[Piece]) -> tuple[Floats, NDArray[np.uint32]]:
     )
 
 
-def _placed(vertices: Floats, table: MeshTable) -> NDArray[np.float32]:
+def _placed(vertices: Floats, table: MeshTable) -> Floats:
     """Vertices in metres and with z up."""
     if table.file is not None:
         file_up = "y" if table.file.lower().endswith((".glb", ".gltf")) else "z"
         if (table.up or file_up) == "y":
             vertices = vertices @ _Y_UP.T
-    return np.ascontiguousarray(vertices * table.scale, np.float32)
+    return vertices if table.scale == 1.0 else vertices * table.scale
+
+
+def _single(
+    vertices: Floats, source: Source, key: str
+) -> tuple[NDArray[np.float32], tuple[float, float, float]]:
+    """Vertices in single precision, and what they are relative to."""
+    low, high = vertices.min(axis=0), vertices.max(axis=0)
+    middle = np.rint((low + high) / 2.0)  # whole metres: nothing is lost in taking them off
+    if not max(np.abs(low).max(), np.abs(high).max()) <= _FARTHEST_MIDDLE:
+        reason = f"has vertices farther than {_FARTHEST_MIDDLE:g} m from the origin"
+        raise SceneError(source.manifest, key, reason)
+    if not (high - low).max() <= 2.0 * _FARTHEST:
+        raise SceneError(
+            source.manifest, key, f"has vertices farther than {_FARTHEST:g} m from its middle"
+        )
+    kept = np.ascontiguousarray(vertices, np.float32)
+    loss = _largest_difference(kept, vertices)
+    if loss <= LEAST_LOSS or not middle.any():
+        middle = np.zeros(3)
+    else:
+        moved = vertices - middle
+        kept = moved.astype(np.float32)
+        loss = _largest_difference(kept, moved)
+    if loss > TOLERABLE_LOSS:
+        source.doubtful = True
+        _log.warning(
+            "%s: %s: single precision moves vertices by up to %.2g mm, as the mesh is %.6g m "
+            "wide; smaller meshes lose less",
+            source.manifest,
+            key,
+            1e3 * loss,
+            (high - low).max(),
+        )
+    return kept, (float(middle[0]), float(middle[1]), float(middle[2]))
+
+
+def _largest_difference(rounded: NDArray[np.float32], exact: Floats) -> float:
+    return max(float(np.abs(rounded[:, axis] - exact[:, axis]).max()) for axis in range(3))
 
 
 def _part_of(piece: Piece, table: MeshTable, what: str) -> tuple[str, str] | None:

@@ -9,9 +9,12 @@ an instance, or to the faces of its mesh.
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sensor_models.core.quantities import ParameterError
 
 #: Label of what has none, and id of what a ray missed.
 NO_LABEL = -1
@@ -19,13 +22,19 @@ NO_LABEL = -1
 
 @dataclass(frozen=True)
 class Mesh:
-    """Triangles with what belongs to each."""
+    """Triangles with what belongs to each.
+
+    Where the coordinates of a file are too large for single precision, the vertices are relative
+    to ``origin``, a point of the frame that the file has. The transforms of the mesh's instances
+    are made for the vertices as they stand here.
+    """
 
     vertices: NDArray[np.float32]  # (n, 3), m
     faces: NDArray[np.uint32]  # (m, 3), counter-clockwise seen from outside
     face_material: NDArray[np.int32]  # (m,), index into Scene.materials
     face_label: NDArray[np.int32] | None = None  # (m,), NO_LABEL where the instance's holds
     vertex_normals: NDArray[np.float32] | None = None  # (n, 3), for interpolated normals
+    origin: tuple[float, float, float] = (0.0, 0.0, 0.0)  # m
 
 
 @dataclass(frozen=True)
@@ -57,9 +66,39 @@ class SurfaceKind(IntEnum):
     dielectric = 2
 
 
+#: Up to here a wavelength is light, with the laws of ``light``; longer waves are a radar's.
+LONGEST_LIGHT = 1e-4  # m
+
+#: Where a set of numbers holds that names its wavelength but no band: so much to either side.
+BAND_SHARE = 0.1
+
+#: What people call the bands, each up to a wavelength in m.
+BAND_NAMES = (
+    (380e-9, "ultraviolet"),
+    (780e-9, "visible"),
+    (1400e-9, "near infrared"),
+    (3000e-9, "short-wave infrared"),
+    (LONGEST_LIGHT, "infrared"),
+    (1e-3, "submillimetre"),
+    (float("inf"), "radar"),
+)
+
+
+def band_name(wavelength: float) -> str:
+    """What people call the band that a wavelength lies in."""
+    return next(name for end, name in BAND_NAMES if wavelength <= end)
+
+
+def wavelength_text(wavelength: float) -> str:
+    """A wavelength in the unit that suits it."""
+    if wavelength >= 1e-4:
+        return f"{1e3 * wavelength:.4g} mm"
+    return f"{1e6 * wavelength:.4g} um" if wavelength >= 1e-5 else f"{1e9 * wavelength:.4g} nm"
+
+
 @dataclass(frozen=True)
 class SurfaceParameters:
-    """The optical numbers of a surface at one wavelength."""
+    """The optical numbers of a surface in a band of wavelengths."""
 
     diffuse_reflectance: float = 0.8
     ior: float = 1.5
@@ -67,22 +106,93 @@ class SurfaceParameters:
     roughness_beckmann: float = 0.1
     roughness_oren_nayar: float = 0.3
     retro_reflectance: float = 0.0  # 1/sr toward the source, of retro-reflective sheeting
+    band: tuple[float, float] | None = None  # m; None: BAND_SHARE to either side
+
+
+@dataclass(frozen=True)
+class RadarParameters:
+    """The numbers of a surface in a band of a radar, by section 28.3 of the physics."""
+
+    ior: float | None = None  # None: nothing but the diffuse reflectance is known
+    extinction: float = 0.0
+    roughness_rms: float = 0.0  # m, height
+    diffuse_reflectance: float | None = None  # None: what the roughness takes from the mirror
+    band: tuple[float, float] | None = None  # m; None: BAND_SHARE to either side
+
+
+_Set = TypeVar("_Set", SurfaceParameters, RadarParameters)
+
+
+def band_of(wavelength: float) -> tuple[float, float]:
+    """The band of a set of numbers that names its wavelength alone."""
+    return wavelength * (1.0 - BAND_SHARE), wavelength * (1.0 + BAND_SHARE)
+
+
+def _holds(band: tuple[float, float], wavelength: float) -> bool:
+    """Whether a band holds a wavelength; 850e-9 and 850 * 1e-9 are the same for it."""
+    return band[0] * (1.0 - 1e-9) <= wavelength <= band[1] * (1.0 + 1e-9)
 
 
 @dataclass(frozen=True)
 class Material:
-    """A surface material: one set of numbers for each wavelength it is known at."""
+    """A surface material: sets of numbers, each for a band of wavelengths.
+
+    Nothing is known between the bands. A sensor that asks for such a wavelength is refused.
+    """
 
     name: str
     kind: SurfaceKind
-    at_wavelength: dict[float, SurfaceParameters]  # wavelength in m
+    at_wavelength: dict[float, SurfaceParameters]  # by the wavelength in m that they were made for
     two_way: bool = False  # how a two-layer surface transmits into its base
     color: tuple[float, float, float] = (0.5, 0.5, 0.5)  # for pictures, 0 to 1
     source: str = ""  # where the numbers come from, or "estimate"
+    at_radar: dict[float, RadarParameters] = field(default_factory=dict)  # likewise, longer waves
 
     def at(self, wavelength: float) -> SurfaceParameters:
-        """The numbers at the known wavelength that is nearest."""
-        return self.at_wavelength[min(self.at_wavelength, key=lambda w: abs(w - wavelength))]
+        """The numbers for light; ``ParameterError`` if no band holds the wavelength."""
+        return self._found(self.at_wavelength, wavelength)
+
+    def radar_at(self, wavelength: float) -> RadarParameters | None:
+        """The numbers for a radar; None if there are none for radars at all.
+
+        Without any, a radar tells by the numbers for light what the material is. Numbers for
+        another band refuse with ``ParameterError``.
+        """
+        return self._found(self.at_radar, wavelength) if self.at_radar else None
+
+    def bands(self) -> list[tuple[float, float]]:
+        """The limits in m of all bands with numbers, those for light first."""
+        sets: list[tuple[float, SurfaceParameters | RadarParameters]]
+        sets = [*self.at_wavelength.items(), *self.at_radar.items()]
+        return [numbers.band or band_of(wavelength) for wavelength, numbers in sets]
+
+    def between(self, low: float, high: float) -> dict[float, SurfaceParameters]:
+        """The sets of numbers made for wavelengths of an interval, in rising order.
+
+        A set whose band holds the whole interval counts at the end that is nearest to its own
+        wavelength.
+        """
+        found = {}
+        for wavelength in sorted(self.at_wavelength):
+            numbers = self.at_wavelength[wavelength]
+            band = numbers.band or band_of(wavelength)
+            if low <= wavelength <= high or (_holds(band, low) and _holds(band, high)):
+                found[min(max(wavelength, low), high)] = numbers
+        return found
+
+    def _found(self, sets: "dict[float, _Set]", wavelength: float) -> "_Set":
+        """The set of the nearest wavelength among those whose bands hold the one asked for."""
+        holding = [
+            w for w, numbers in sets.items() if _holds(numbers.band or band_of(w), wavelength)
+        ]
+        if not holding:
+            bands = sorted(numbers.band or band_of(w) for w, numbers in sets.items())
+            known = " and ".join(f"{wavelength_text(a)} to {wavelength_text(b)}" for a, b in bands)
+            raise ParameterError(
+                f"material {self.name}: has no numbers for {wavelength_text(wavelength)} "
+                f"({band_name(wavelength)}), its bands are {known or 'none'}"
+            )
+        return sets[min(holding, key=lambda w: abs(w - wavelength))]
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,16 @@
-"""What the processes that share a scene know in common: its files, and the states of its bodies.
+"""What the processes that share a scene know in common: its files, and the past of its bodies.
 
 The memory begins with a head (magic, version, size of the description, place of the numbers) and
 a description in JSON: digests of the files that the scene was read from, the manifest first, and
 the names of its bodies. From a multiple of 64 bytes on follow the number of the newest record and
-the slots of the records (``kernels.tracing.sequence_lock``). A record is the time and, for each
-body, ``BODY_SIZE`` numbers.
+the slots of a ring of timed records (``kernels.tracing.sequence_lock``). A record is the number of
+the one before it, its time and, for each body, ``BODY_SIZE`` numbers.
+
+Size    ``MOST_RECORDS`` records, a second at 1 kHz, as far as ``MOST_BYTES`` hold them. A sensor
+        takes over what an unfinished frame of its own needs in each of its steps
+        (``scene.history``), however long the frame: so the ring has to be as long as the longest
+        step between two looks of a sensor, not as a frame. What it holds no more is said with
+        the frame.
 """
 
 import hashlib
@@ -21,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.tracing import sequence_lock
-from sensor_models.kernels.tracing.sequence_lock import SLOTS
+from sensor_models.kernels.tracing.sequence_lock import BEFORE, NOTHING, STATES, TIME
 from sensor_models.scene.model import Scene
 
 Floats = NDArray[np.float64]
@@ -31,9 +37,15 @@ Floats = NDArray[np.float64]
 BODY_SIZE = 13
 POSE_SIZE = 7
 
+#: Two statements of one instant differ by less, in s, or as a share of it where it is more than
+#: 1 s: a nanosecond, as masters may count.
+INSTANT = 1e-9
+
 _MAGIC = b"SNSRSCN\n"
-_VERSION = 1
+_VERSION = 2
 _HEAD = struct.Struct("<8sIII")
+#: Records of the ring, the bytes that they may take, and how many there are in any case.
+MOST_RECORDS, MOST_BYTES, FEWEST_RECORDS = 1024, 2**23, 16
 _LINE = 64  # bytes that processors pass to one another at once
 
 
@@ -45,30 +57,59 @@ class BodyStates(NamedTuple):
     bodies: Floats  # (n, BODY_SIZE), in the order of ``Scene.bodies``
 
 
+class PastStates(NamedTuple):
+    """What the ring holds of a stretch of time, in the order of time."""
+
+    record: int  # the number of the newest
+    times: Floats  # (n,)
+    states: Floats  # (n, bodies, BODY_SIZE)
+
+
 class PoseMemory:
     """The states of bodies in memory that is laid out as here."""
 
     def __init__(self, memory: Any, place: int, bodies: int) -> None:
-        length = 1 + BODY_SIZE * bodies
-        slots: Floats = np.frombuffer(memory, np.float64, SLOTS * length, place + _LINE)
+        count, length = slots_for(bodies), STATES + BODY_SIZE * bodies
+        slots: Floats = np.frombuffer(memory, np.float64, count * length, place + _LINE)
         self._number: NDArray[np.int64] = np.frombuffer(memory, np.int64, 1, place)
-        self._slots = slots.reshape(SLOTS, length)
+        self._slots = slots.reshape(count, length)
         # What other processes see must not be written to. One kernel serves all.
         self._read_number, self._read_slots = self._number.view(), self._slots.view()
         self._read_number.flags.writeable = self._read_slots.flags.writeable = False
         self._writing = threading.Lock()
 
     def write(self, time: float, bodies: Floats) -> None:
-        """Make these the newest states."""
-        record = np.concatenate(([time], bodies.ravel()))
+        """Make these the newest states. States at this time or later are forgotten."""
         with self._writing:
+            early = time - INSTANT * max(1.0, abs(time))
+            before = sequence_lock.newest_before(self._number, self._slots, early)
+            record = np.concatenate(([before, time], bodies.ravel()))
             sequence_lock.write(self._number, self._slots, record)
 
     def read(self) -> BodyStates:
         """The newest states, whole, in a copy."""
         record = np.empty(self._slots.shape[1])
         number = sequence_lock.read(self._read_number, self._read_slots, record)
-        return BodyStates(number, float(record[0]), record[1:].reshape(-1, BODY_SIZE))
+        return BodyStates(number, float(record[TIME]), record[STATES:].reshape(-1, BODY_SIZE))
+
+    def since(self, time: float) -> PastStates:
+        """The states from the newest before or at a time on, as far back as they are kept."""
+        count, room = 1, 0
+        while count > room:
+            room = 4 * count
+            records = np.empty((room, self._slots.shape[1]))
+            count, newest = sequence_lock.read_since(
+                self._read_number, self._read_slots, time, records
+            )
+        kept = records[count - 1 :: -1] if count else records[:0]
+        states = kept[:, STATES:].reshape(count, -1, BODY_SIZE)
+        return PastStates(newest, kept[:, TIME].copy(), states.copy())
+
+
+def slots_for(bodies: int) -> int:
+    """How many records the ring has."""
+    size = 8 * (STATES + BODY_SIZE * bodies)
+    return max(FEWEST_RECORDS, min(MOST_RECORDS, MOST_BYTES // size))
 
 
 def new_content(scene: Scene) -> bytes:
@@ -82,8 +123,9 @@ def new_content(scene: Scene) -> bytes:
     place = -(-(_HEAD.size + len(description)) // _LINE) * _LINE
     head = _HEAD.pack(_MAGIC, _VERSION, len(description), place) + description
     states = ((*body.position, *body.orientation, *[0.0] * 6) for body in scene.bodies)
-    records = np.zeros((SLOTS, 1 + BODY_SIZE * len(scene.bodies)))
-    records[0] = [-math.inf, *(number for state in states for number in state)]
+    records = np.zeros((slots_for(len(scene.bodies)), STATES + BODY_SIZE * len(scene.bodies)))
+    records[0, BEFORE], records[0, TIME] = NOTHING, -math.inf
+    records[0, STATES:] = [number for state in states for number in state]
     return head.ljust(place + _LINE, b"\0") + records.tobytes()
 
 
@@ -106,7 +148,8 @@ def read_description(memory: Any) -> Description:
         bodies = tuple(map(str, content["bodies"]))
     except (struct.error, TypeError, KeyError) as error:
         raise ValueError("is damaged") from error
-    if len(memory) != place + _LINE + 8 * SLOTS * (1 + BODY_SIZE * len(bodies)):
+    size = 8 * slots_for(len(bodies)) * (STATES + BODY_SIZE * len(bodies))
+    if len(memory) != place + _LINE + size:
         raise ValueError("is damaged")
     return Description(files, bodies, place)
 

@@ -37,6 +37,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "tanh": np.tanh,
 }
 _TAKES_TWO = ("max", "min")
+#: Corners that a formula is worked out for at once.
+_AT_ONCE = 2**14
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -53,7 +55,7 @@ class Piece:
     """A part of a mesh as it comes from a file or a description, not yet checked."""
 
     vertices: Floats  # (n, 3)
-    faces: NDArray[np.int64]  # (m, 3)
+    faces: NDArray[np.integer]  # (m, 3)
     names: tuple[str, ...] = ()  # by which a manifest can speak of it: group, material
     properties: dict[str, NDArray[Any]] = field(default_factory=dict)  # "vertex.NAME", "face.NAME"
     material: str = ""  # the name of its own material in a file
@@ -124,25 +126,33 @@ def terrain(heights: Floats, size: tuple[float, float]) -> list[Piece]:
     rows, columns = heights.shape
     x = np.linspace(-size[0] / 2, size[0] / 2, columns)
     y = np.linspace(size[1] / 2, -size[1] / 2, rows)
-    vertices = np.column_stack([np.tile(x, rows), np.repeat(y, columns), heights.ravel()])
-    corner = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)).ravel()
+    vertices = np.empty((rows, columns, 3))
+    vertices[:, :, 0], vertices[:, :, 1], vertices[:, :, 2] = x, y[:, None], heights
+    faces = np.empty((2, rows - 1, columns - 1, 3), np.uint32)
+    corner = np.arange((rows - 1) * columns, dtype=np.uint32).reshape(-1, columns)[:, :-1]
     right, below = corner + 1, corner + columns
-    faces = np.vstack([_columns(corner, below, right), _columns(right, below, below + 1)])
-    return [Piece(vertices, faces, ("terrain",))]
+    for triangle, corners in enumerate(((corner, below, right), (right, below, below + 1))):
+        for place, vertex in enumerate(corners):
+            faces[triangle, :, :, place] = vertex
+    return [Piece(vertices.reshape(-1, 3), faces.reshape(-1, 3), ("terrain",))]
 
 
 def heights_of_formula(formula: str, size: tuple[float, float], cells: tuple[int, int]) -> Floats:
     """Heights at the corners of cells over a rectangle; raises ValueError where it makes none."""
     x = np.linspace(-size[0] / 2, size[0] / 2, cells[0] + 1)
     y = np.linspace(size[1] / 2, -size[1] / 2, cells[1] + 1)
-    known: dict[str, Any] = {"x": x[None, :], "y": y[:, None], "pi": math.pi}
+    heights = np.empty((len(y), len(x)))
+    rows = max(1, _AT_ONCE // len(x))  # nested operations hold one array each at the same time
     try:
         tree = ast.parse(formula.strip(), mode="eval")
         with np.errstate(all="ignore"):  # what is not finite is found when the mesh is checked
-            heights = _value(tree.body, known)
+            for start in range(0, len(y), rows):
+                some = y[start : start + rows, None]
+                known = {"x": x[None, :], "y": some, "pi": math.pi}
+                heights[start : start + rows] = _value(tree.body, known)
     except (SyntaxError, TypeError, ArithmeticError, RecursionError, MemoryError) as error:
         raise ValueError(f"{formula!r} is no formula of x and y: {error}") from error
-    return np.array(np.broadcast_to(heights, (len(y), len(x))), np.float64)
+    return heights
 
 
 def _value(node: ast.AST, known: dict[str, Any]) -> Any:

@@ -6,6 +6,7 @@ in the same process or in another one of the same user on the same machine::
     with open_scene("yard") as world:
         send(world.number)                             # to whoever wants to see it
         world.move(time, bodies)                       # only who opened a scene moves its bodies
+        world.bodies_at([time - 0.05])                 # where they were, in any process
 
     with attach(number) as world:
         hits = world.rays().trace(origins, directions, 100.0)
@@ -33,6 +34,7 @@ from numpy.typing import ArrayLike
 from sensor_models.core.frames import SHORTEST, unit_orientation
 from sensor_models.core.quantities import ParameterError
 from sensor_models.scene import shared_file
+from sensor_models.scene.history import History, SeenBodies
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.model import Scene
 from sensor_models.scene.pose_memory import (
@@ -76,10 +78,25 @@ class SceneHandle:
         """The newest states of all bodies, in a copy."""
         return self._open().poses.read()
 
+    def history(self, since: float) -> History:
+        """The states of all bodies from the newest before or at a time on, in a copy.
+
+        It goes back as far as the memory does that processes share (``pose_memory``).
+        """
+        _, times, states = self._open().poses.since(since)
+        return History.of_records(times, states)
+
+    def bodies_at(self, times: ArrayLike) -> SeenBodies:
+        """The states of all bodies at some instants, as they are known now (``scene.history``)."""
+        instants = np.asarray(times, float).reshape(-1)
+        return self.history(float(instants.min(initial=np.inf))).at(instants)
+
     def move(self, time: float, bodies: ArrayLike) -> None:
         """Give all bodies the states that they have at ``time``: (n, BODY_SIZE).
 
-        Orientations are brought to unit length. If a value is not allowed, nothing changes.
+        They become part of the past that ``history`` shows. A time that is not after the newest
+        one replaces what was known from then on. Orientations are brought to unit length. If a
+        value is not allowed, nothing changes.
         """
         shared = self._open()
         if not self._owner or shared.process != os.getpid():
@@ -88,9 +105,13 @@ class SceneHandle:
             raise ParameterError(f"time = {time} s is not a finite number")
         shared.poses.write(time, _checked_states(bodies, self.scene))
 
-    def rays(self) -> "RayScene":
-        """The scene to be traced, which this process shares, its bodies where they are now."""
-        return self._open().rays()
+    def rays(self, *, placed: bool = True) -> "RayScene":
+        """The scene to be traced, which this process shares, its bodies where they are now.
+
+        With ``placed`` false bodies are left where they were, for who tells with each run where
+        they are.
+        """
+        return self._open().rays(placed)
 
     def _open(self) -> "_OpenScene":
         if not self.close.alive:
@@ -154,17 +175,18 @@ class _OpenScene:
         self._placed = 0
         self._placing = threading.Lock()
 
-    def rays(self) -> "RayScene":
+    def rays(self, placed: bool) -> "RayScene":
         from sensor_models.scene.tracing import RayScene  # Embree is only for those who trace
 
         with self._placing:
             if self._rays is None:
                 self._rays, self._placed = RayScene(self.scene), 0
-            newest = self.poses.read()
-            if newest.record != self._placed:
-                self._rays.move_all(newest.bodies[:, :POSE_SIZE])
-                self._rays.commit()
-                self._placed = newest.record
+            if placed:
+                newest = self.poses.read()
+                if newest.record != self._placed:
+                    self._rays.move_all(newest.bodies[:, :POSE_SIZE])
+                    self._rays.commit()
+                    self._placed = newest.record
             return self._rays
 
     def release(self) -> None:

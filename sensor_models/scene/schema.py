@@ -24,6 +24,7 @@ from pydantic import (
 )
 
 from sensor_models.scene.errors import SceneError
+from sensor_models.scene.model import LONGEST_LIGHT
 
 
 def _one_or_three(given: Any) -> Any:
@@ -42,7 +43,10 @@ Size2 = Annotated[tuple[Positive, Positive], _Array]
 Scale = Annotated[Size3, BeforeValidator(_one_or_three, json_schema_input_type=Positive | Size3)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Color = Annotated[tuple[Share, Share, Share], _Array]
-Wavelength = Annotated[float, Field(ge=1e-7, le=1e-4)]
+#: Of light: ultraviolet to far infrared.
+LightWavelength = Annotated[float, Field(ge=1e-7, le=LONGEST_LIGHT)]
+#: To the 12.5 mm of radars at 24 GHz.
+Wavelength = Annotated[float, Field(ge=1e-7, le=2e-2)]
 Spectrum = Annotated[tuple[Pair, ...], _Array]
 Integer32 = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -96,15 +100,32 @@ class View(Table):
 
 
 class Surface(Table):
-    """The optical numbers of a surface at one wavelength."""
+    """The numbers of a surface in one band of wavelengths; beyond 1e-4 m they are a radar's."""
 
-    wavelength: Wavelength = _doc("m; may be left out where one set holds for all", 905e-9)
+    wavelength: Wavelength | None = _doc("m, that they were made for; without it, all light")
+    band: Annotated[tuple[Wavelength, Wavelength], _Array] | None = _doc(
+        "m, limits between which they hold; without it, a tenth to either side of the wavelength"
+    )
     diffuse_reflectance: Share | None = _doc("share of the light that scatters back")
     ior: float | None = _doc("real part of the refractive index", gt=0.0, le=100.0)
     extinction: float | None = _doc("imaginary part of the refractive index", ge=0.0, le=1000.0)
     roughness_beckmann: float | None = _doc("rms slope of the top layer", ge=1e-4, le=1.0)
     roughness_oren_nayar: float | None = _doc("facets of the base, rad", ge=0.0, le=1.5708)
     retro_reflectance: float | None = _doc("1/sr toward the source", ge=0.0, le=1e6)
+    roughness_rms: float | None = _doc("of the height, m; for radars", ge=0.0, le=1.0)
+
+    @model_validator(mode="after")
+    def _check_band(self) -> "Surface":
+        if self.band is None:
+            return self
+        low, high = self.band
+        if not low < high:
+            raise ValueError("band needs two wavelengths that rise")
+        if low <= LONGEST_LIGHT < high:
+            raise ValueError(f"band has light and radar waves, apart at {LONGEST_LIGHT:g} m")
+        if self.wavelength is not None and not low <= self.wavelength <= high:
+            raise ValueError("band does not hold the wavelength")
+        return self
 
 
 class MaterialTable(Table):
@@ -115,7 +136,7 @@ class MaterialTable(Table):
     two_way: bool = _doc("a two-layer surface transmits at the macro-angle, in and out", False)
     color: Color | None = _doc("red, green, blue from 0 to 1, for pictures")
     source: Name | None = _doc('where the numbers come from, or "estimate"')
-    surface: Annotated[tuple[Surface, ...], _Array] = _doc("one set for each known wavelength", ())
+    surface: Annotated[tuple[Surface, ...], _Array] = _doc("one set for each known band", ())
 
 
 class Part(Table):
@@ -256,7 +277,7 @@ class MediumTable(Table):
     visibility: Positive | None = _doc("meteorological visibility of air or fog, m")
     rate_mm_h: float | None = _doc("water that rain or snow brings, mm/h", ge=0.0, le=500.0)
     concentration: float | None = _doc("of dust, kg/m3", ge=0.0, le=1.0)
-    wavelength: Wavelength | None = _doc("that a preset is for, m; 905e-9 without it")
+    wavelength: LightWavelength | None = _doc("that a preset is for, m; 905e-9 without it")
     absorption: float | None = _doc("extinction, 1/m", ge=0.0, le=1e6)
     return_shape: float | None = _doc("of the gamma law of first returns", gt=0.0, le=1e3)
     return_scale: float | None = _doc("of the gamma law of first returns, m", gt=0.0, le=1e6)

@@ -2,7 +2,8 @@
 
 Place   One directory for each user, which nobody else may enter. It does not depend on how a
         process was started, or processes would not meet: ``/dev/shm`` where there is one, else
-        ``XDG_RUNTIME_DIR``, else the temporary directory. ``SENSOR_FMUS_SHARED_DIR`` is another.
+        ``XDG_RUNTIME_DIR``, else the temporary directory, else one in the home directory; the next
+        of these where somebody else has taken the name. ``SENSOR_FMUS_SHARED_DIR`` is another.
 Number  Drawn at random from 31 bits, so that one whose file is gone does not come again while
         somebody may still hold it.
 Life    Whoever uses a file holds a shared lock on it, which the kernel takes back when the process
@@ -96,8 +97,18 @@ def remove_deserted(directory: Path) -> None:
 
 
 def shared_directory() -> Path:
-    """The directory of the files, existing and closed to others."""
-    directory = _place()
+    """The directory of the files, existing and closed to others: the first that can be had."""
+    refusals = []
+    for directory in _places():
+        try:
+            return _made_private(directory)
+        except OSError as refusal:
+            refusals.append(refusal)
+    raise refusals[0]
+
+
+def _made_private(directory: Path) -> Path:
+    """The directory, if it is or becomes one of the user's own."""
     with output_errors(f"cannot make {directory}"), suppress(FileExistsError):
         directory.mkdir(mode=0o700)
     if sys.platform != "win32":
@@ -117,19 +128,23 @@ def shared_directory() -> Path:
     return directory
 
 
-def _place() -> Path:
+def _places() -> list[Path]:
+    """Where the directory may be, in the order in which all processes of a user try it."""
     chosen = os.environ.get(DIRECTORY_VARIABLE)
     if chosen:
-        return Path(chosen).absolute()  # the working directory may change later
+        return [Path(chosen).absolute()]  # the working directory may change later
     if sys.platform == "win32":  # whose temporary directory is the user's own
-        return Path(tempfile.gettempdir()) / "sensor-fmus"
+        return [Path(tempfile.gettempdir()) / "sensor-fmus"]
     own = f"sensor-fmus-{os.geteuid()}"
     memory, runtime = Path("/dev/shm"), Path(os.environ.get("XDG_RUNTIME_DIR", ""))
-    if os.access(memory, os.W_OK | os.X_OK):
-        return memory / own
+    places = [Path(tempfile.gettempdir()) / own]
     if runtime.is_absolute() and os.access(runtime, os.W_OK | os.X_OK):
-        return runtime / "sensor-fmus"
-    return Path(tempfile.gettempdir()) / own
+        places.insert(0, runtime / "sensor-fmus")
+    if os.access(memory, os.W_OK | os.X_OK):
+        places.insert(0, memory / own)
+    with suppress(RuntimeError):  # a user without a home
+        places.append(Path.home() / ".sensor-fmus-shared")
+    return places
 
 
 def _any_number() -> int:

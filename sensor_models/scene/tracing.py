@@ -1,7 +1,8 @@
 """Rays in a scene: the nearest hit, all hits, and the medium at a point.
 
-``RayScene`` holds a scene in the ray engine. It may be traced from several threads at once;
-moving its bodies waits until no ray is under way. Kernels that make and shade their own rays run
+``RayScene`` holds a scene in the ray engine. It may be traced from several threads at once, each
+with the movable bodies at other places and other instants: nothing is moved in it, rays are told
+where bodies are. Kernels that make and shade their own rays run
 on its threads through ``run``; what they can call is in ``kernels.tracing.rays``, which also says
 how exact a hit is and why it depends on neither threads nor the order of the geometry.
 """
@@ -25,18 +26,24 @@ from sensor_models.kernels.tracing.arrays import (
     trace_bare,
     trace_nearest,
 )
-from sensor_models.kernels.tracing.scene_view import SceneView
+from sensor_models.kernels.tracing.scene_view import SURFACES, VOLUMES, SceneView
 from sensor_models.scene.acceleration import Acceleration
+from sensor_models.scene.history import MovingBodies
 from sensor_models.scene.model import Scene
-from sensor_models.scene.workers import ReadersLock, Workers, processors
+from sensor_models.scene.workers import Users, Workers, processors
 
-__all__ = ["AllHits", "BareHits", "Hits", "RayScene"]
+__all__ = ["AllHits", "BareHits", "Hits", "MovingBodies", "RayScene"]
 
 #: Of a ray. Noting hits takes time with the square of their number.
 MOST_HITS = 1024
 HITS_RANGE = f"1 to {MOST_HITS}"
 
+Floats = NDArray[np.float64]
+
 AnyHits = TypeVar("AnyHits", Hits, BareHits)
+
+#: Half a unit in the last place of float32, as a share.
+HALF_UNIT = 2.0**-24
 
 #: Fields of hits that are ids; the others are float32.
 _IDS = frozenset(("instance", "primitive", "entity_id", "material", "label"))
@@ -63,11 +70,10 @@ class RayScene:
         self.threads = threads or processors()
         self._acceleration = Acceleration(scene, self.threads)
         self._workers = Workers(self.threads)
-        self._poses = self._acceleration.poses[:-1].copy()  # of the bodies, as they were given
-        self._committed = self._poses.copy()
+        self._poses = self._acceleration.poses.copy()  # of the bodies, as they were given
+        self._committed = self._acceleration.view
         self._posing = threading.Lock()
-        self._lock = ReadersLock()
-        self._closed = False
+        self._users = Users()
 
     def trace(
         self,
@@ -127,17 +133,22 @@ class RayScene:
         return AllHits(counts, hits)
 
     def volumes_at(
-        self, points: ArrayLike, *, bodies: NDArray[np.float64] | None = None
+        self,
+        points: ArrayLike,
+        *,
+        bodies: MovingBodies | None = None,
+        times: Floats | None = None,
     ) -> NDArray[np.int32]:
         """The volumes (indices into ``Scene.volumes``) that hold each of (n, 3) points.
 
         Outermost first; rows end with -1. A point that is not finite is in none. ``bodies`` as
-        for ``run``.
+        for ``run``, and ``times`` the instant of each point as a share of their frame.
         """
         places = np.ascontiguousarray(points, np.float64).reshape(-1, 3)
         inside = np.full((len(places), len(self.scene.volumes)), -1, np.int32)
         if inside.size:
-            self.run(find_volumes, places, inside, bodies=bodies)
+            at = np.zeros(len(places)) if times is None else np.ascontiguousarray(times, float)
+            self.run(find_volumes, places, at, inside, bodies=bodies)
         return inside
 
     def medium_at(self, points: ArrayLike) -> NDArray[np.int32]:
@@ -158,7 +169,7 @@ class RayScene:
         self,
         kernel: Callable[..., Any],
         *arguments: Any,
-        bodies: NDArray[np.float64] | None = None,
+        bodies: MovingBodies | None = None,
         threads: int = 0,
     ) -> None:
         """Call ``kernel(view, claims, *arguments)`` on all threads and wait for them.
@@ -168,42 +179,33 @@ class RayScene:
         Args:
             kernel: what to call.
             arguments: what to hand on.
-            bodies: where the bodies are for this call alone, (n, 7), quaternions of unit length;
-                others wait meanwhile. None for where they were committed.
+            bodies: where the bodies are for this call alone; None for where they were committed.
             threads: how many threads there is work for, 0 for all.
         """
-        with self._lock.reading():
-            wanted = self._committed if bodies is None else bodies
-            if np.array_equal(wanted, self._acceleration.poses[:-1]):
-                self._call(kernel, arguments, threads)
-                return
-        with self._lock.writing():
-            self._check_open()
-            # Bodies stay there until somebody wants them elsewhere: slices of a scan go on.
-            self._place(self._committed if bodies is None else bodies)
-            self._call(kernel, arguments, threads)
-
-    def _call(self, kernel: Callable[..., Any], arguments: tuple[Any, ...], threads: int) -> None:
-        claims = np.zeros(1, np.int64)
-        self._workers.run(kernel, self.view, claims, *arguments, most=threads)
-
-    def _place(self, bodies: NDArray[np.float64]) -> None:
-        """Bring the bodies to some poses; only for who holds the lock for writing."""
-        poses = self._acceleration.poses
-        moved = np.zeros(len(poses), np.bool_)
-        moved[:-1] = (poses[:-1] != bodies).any(axis=1)
-        poses[:-1] = bodies
-        self._acceleration.move(moved)
+        with self._users.one_more(self._closed_error):
+            view = self._committed if bodies is None else self._acceleration.view_of(*bodies)
+            claims = np.zeros(1, np.int64)
+            self._workers.run(kernel, view, claims, *arguments, most=threads)
 
     @property
     def view(self) -> SceneView:
         """The scene as kernels see it, valid until it is closed."""
-        self._check_open()
-        return self._acceleration.view
+        with self._users.one_more(self._closed_error):
+            return self._committed
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise ValueError(f"the ray scene of {self.scene.name} is closed")
+    def _closed_error(self) -> Exception:
+        return ValueError(f"the ray scene of {self.scene.name} is closed")
+
+    def rounding_at(self, point: ArrayLike) -> float:
+        """How far float32 may move what stands still for a ray that starts at a point, in m.
+
+        0 where nothing stands still. Movable bodies are not concerned: rays are brought to them
+        in float64.
+        """
+        view = self.view
+        if view.handles[SURFACES] == 0 and view.handles[VOLUMES] == 0:
+            return 0.0
+        return float(HALF_UNIT * np.abs(np.asarray(point, float) - view.offset).max())
 
     def move(self, body: int, position: ArrayLike, orientation: ArrayLike) -> None:
         """Give a body a new pose, a quaternion w, x, y, z; rays see it after ``commit``."""
@@ -236,17 +238,13 @@ class RayScene:
             self._poses[bodies] = poses
 
     def commit(self) -> None:
-        """Bring the bodies that got a new pose to their places; waits for rays under way."""
-        with self._lock.writing():
-            self._check_open()
-            with self._posing:
-                self._committed = self._poses.copy()
-            self._place(self._committed)
+        """Bring the bodies that got a new pose to their places, for rays that are sent later."""
+        with self._users.one_more(self._closed_error), self._posing:
+            self._committed = self._acceleration.view_of(self._poses[np.newaxis], 0, 0)
 
     def close(self) -> None:
         """Free what the scene takes in memory; waits for rays under way."""
-        with self._lock.writing():
-            self._closed = True
+        if self._users.close():
             self._workers.close()
             self._acceleration.release()
 

@@ -64,39 +64,32 @@ def _error_of(helper: "Future[Any]") -> BaseException | None:
     return helper.exception()
 
 
-class ReadersLock:
-    """Many may read at once, one may write; a writer that waits goes before new readers."""
+class Users:
+    """Counts who uses something that is closed once, when nobody is at it."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._readers = 0
-        self._writers = 0  # waiting or writing
-        self._writing = False
+        self._number = 0
+        self._closed = False
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Hold off writers."""
+    def one_more(self, closed: Callable[[], Exception]) -> Iterator[None]:
+        """Use it; once it is closed, what ``closed`` makes is raised."""
         with self._changed:
-            self._changed.wait_for(lambda: self._writers == 0)
-            self._readers += 1
+            if self._closed:
+                raise closed()
+            self._number += 1
         try:
             yield
         finally:
             with self._changed:
-                self._readers -= 1
-                self._changed.notify_all()
+                self._number -= 1
+                if self._closed:
+                    self._changed.notify_all()
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Wait for readers and hold them off."""
+    def close(self) -> bool:
+        """Let nobody use it any more and wait for those who do; whether it was open."""
         with self._changed:
-            self._writers += 1
-            self._changed.wait_for(lambda: self._readers == 0 and not self._writing)
-            self._writing = True
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._writing = False
-                self._writers -= 1
-                self._changed.notify_all()
+            was_open, self._closed = not self._closed, True
+            self._changed.wait_for(lambda: self._number == 0)
+            return was_open

@@ -17,7 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from sensor_models.core.faults import NO_FAULT, Fault, FaultPort
 from sensor_models.core.quantities import ParameterError, boolean, check, choice, integer, real
+from sensor_models.core.step import FaultInputs, Plan
 from sensor_models.kernels.wheel import encoder as kernel
+from sensor_models.kernels.wheel import steps
 
 
 class EncoderMode(IntEnum):
@@ -224,6 +226,22 @@ class Encoder:
             *readings,
         )
         return readings
+
+    def plan(self, rate: float = 0.0) -> Plan:
+        """The compiled step of this encoder; it has its state in common with ``sample``."""
+        return Plan(
+            function=steps.encoder_step,
+            reading=EncoderReading,
+            truth=("joint.position", "joint.velocity"),
+            parameters=self._packed,
+            keys=self._key,
+            state=self._state,
+            rate=rate,
+            faults=(
+                FaultInputs("fault", "position", has_limits=True),
+                FaultInputs("fault.speed", "speed", has_limits=False),
+            ),
+        )
 
     def reset(self) -> None:
         """Back to before the first sample."""

@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from sensor_models.core.faults import NO_FAULT, Fault, FaultPort
 from sensor_models.core.quantities import boolean, check, choice, real
+from sensor_models.core.step import FaultInputs, Plan
 from sensor_models.kernels.wheel import odometer as kernel
+from sensor_models.kernels.wheel import steps
 
 
 class OdometerOrder(IntEnum):
@@ -127,6 +129,26 @@ class Odometer:
             distances,
         )
         return distances
+
+    def plan(self, rate: float = 0.0) -> Plan:
+        """The compiled step of this odometer; it has its state in common with ``sample``.
+
+        The step unwraps the rotation from one known state to the next, and its samples are not
+        unwrapped once more.
+        """
+        parameters = self._packed.copy()
+        parameters[kernel.UNWRAP] = 0.0
+        return Plan(
+            function=steps.odometer_step,
+            reading=OdometerReading,
+            truth=("joint.position",),
+            parameters=parameters,
+            keys=self._key,
+            state=self._state,
+            rate=rate,
+            faults=(FaultInputs("fault", "distance", has_limits=False),),
+            own={steps.UNWRAP: int(self.parameters.unwrap)},
+        )
 
     def reset(self) -> None:
         """Back to before the first sample."""

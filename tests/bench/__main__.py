@@ -52,14 +52,23 @@ def gnss_bars() -> list[Bar]:
     return gnss.bars()
 
 
+def body_bars(files: FmuFiles) -> list[Bar]:
+    """The bars of bodies that move."""
+    from tests.bench import bodies
+
+    return bodies.bars(files)
+
+
 SUBJECTS: dict[str, Subject] = {
     "calls-c": lambda master, fmu: calls.call_in_c(master, fmu("Null"), fmu("Reference")),
     "calls-fmpy": lambda _, fmu: calls.call_in_fmpy(fmu("Null"), fmu("Reference")),
     "load": lambda master, fmu: calls.load(master, fmu("Encoder")),
+    "scene": lambda _master, _fmu: calls.first_frame(),
     "imu": lambda master, fmu: inertial.bars(master, fmu("Imu")),
     "depth": lambda master, fmu: depth_bars(master, fmu("DepthCamera")),
     "lidar": lambda master, fmu: lidar_bars(master, fmu("Lidar")),
     "gnss": lambda _master, _fmu: gnss_bars(),
+    "bodies": lambda _, fmu: body_bars(fmu("Lidar")),
     "tracing": lambda _master, _fmu: tracing_bars(),
 }
 
@@ -69,8 +78,8 @@ def measure(name: str) -> bool:
     holds = True
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder)
-        modules = [*build_fmus.fmu_modules().values(), build_fmus.load_module(NULL_FMU)]
-        build_fmus.build(modules, directory, platforms=[host_platform()])
+        sources = [*build_fmus.fmu_sources().values(), build_fmus.own_source(NULL_FMU)]
+        build_fmus.build(sources, directory, platforms=[host_platform()])
         build_reference_fmu(directory)
         master = build_master(directory)
 

@@ -23,6 +23,7 @@ import warp
 from sensor_models.camera import DepthCamera, DepthCameraParameters
 from sensor_models.camera.depth import matrices_of
 from sensor_models.core.placement import quaternion_of
+from sensor_models.output.sinks import WriteFiles
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.model import Instance, Scene
 from sensor_models.scene.tracing import RayScene
@@ -118,7 +119,7 @@ def overhead(master_file: Path, files: FmuFiles) -> float:
     with CMaster(master_file) as master:
         instance = master.load(files).instantiate()
         instance.set_string({"scene": "targets"}).expect()
-        instance.set_boolean({"write_files": 0}).expect()
+        instance.set_integer({"write_files": WriteFiles.off}).expect()
         instance.set_integer({"width": 8, "height": 8}).expect()
         instance.initialize()
         inputs = {name: (start_values()[name], 0.0) for name in BODY_INPUTS}

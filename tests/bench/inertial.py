@@ -1,11 +1,15 @@
 """What an IMU costs: in compiled code with all error terms, as a batch, and as an FMU."""
 
+import ctypes
 import time
 from pathlib import Path
 
 import numpy as np
+from numba import njit
 
+from sensor_models.core.clock import SamplingParameters
 from sensor_models.core.frames import MountParameters
+from sensor_models.core.step import Step
 from sensor_models.inertial.accelerometer import AccelerometerParameters
 from sensor_models.inertial.corruption import DriftType
 from sensor_models.inertial.gyroscope import GyroscopeParameters
@@ -78,6 +82,29 @@ def seconds_per_sample(errors: dict[str, object]) -> float:
     return best
 
 
+def seconds_per_step(errors: dict[str, object]) -> float:
+    """The best of several runs of compiled steps, a sample in each, called from compiled code."""
+    step = Step(imu(errors).plan(), SamplingParameters(sample_rate=RATE))
+    step.observe(0.0)
+    number_type = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_double, ctypes.c_double)
+    call = number_type(step.address)
+
+    @njit
+    def run(context: int, first: int, count: int) -> int:
+        failures = 0
+        for number in range(first, first + count):
+            failures += call(context, number / RATE, 1.0 / RATE) != 0
+        return failures
+
+    count, best = 50_000, np.inf
+    run(step.context, 0, 1)
+    for turn in range(5):
+        start = time.perf_counter()
+        assert run(step.context, 1 + turn * count, count) == 0
+        best = min(best, (time.perf_counter() - start) / count)
+    return float(best)
+
+
 def step_of_fmu(master_file: Path, files: FmuFiles) -> float:
     """Microseconds for set 13 Reals, doStep and get 16 Reals of the IMU in the C master."""
     with CMaster(master_file) as master:
@@ -99,9 +126,13 @@ def bars(master: Path, files: FmuFiles) -> list[Bar]:
     """The bars of the IMU."""
     everything = seconds_per_sample(EVERYTHING) * 1e6
     typical = 1e-6 / seconds_per_sample(TYPICAL)
+    whole, alone = seconds_per_step(TYPICAL), seconds_per_sample(TYPICAL)
     fmu = min(step_of_fmu(master, files) for _ in range(3))
     return [
         Bar("IMU, all terms on, compiled", everything, 3.0, "us", "nine axes, one core"),
         Bar("IMU, typical terms, batch", typical, 2.0, "M/s", "nine axes, one core", at_least=True),
+        Bar(
+            "IMU, compiled step over its sample", whole / alone, 1.8, "x", "clock, inputs, outputs"
+        ),
         Bar("IMU FMU, C master: set, doStep, get", fmu, 25.0, "us", "VN-100, a sample a step"),
     ]

@@ -5,9 +5,10 @@ Kernel   the landscape of ``bench.tracing`` seen by 128 x 1024 rays. One return 
          tree of depth 2 as well, with a part of what stands around of glass. Ratios are of
          processor time over all threads, as in ``bench.tracing``.
 FMU      what doStep costs over the frame itself; what a written file of 131,072 points costs the
-         stepping thread, in steps that leave the disk the time between them; OS0-128 at 10 Hz in
-         the yard with its vehicles moving; and what that takes of memory, in a process of its
-         own, over the scene and the ray engine.
+         stepping thread, in steps that leave the disk the time between them; frames of an OS0-128
+         with their files, one after the other without pause, over Open3D's bare cast of the same
+         rays; OS0-128 at 10 Hz in the yard with its vehicles moving; and what that takes of
+         memory, in a process of its own, over the scene and the ray engine.
 """
 
 import contextlib
@@ -22,6 +23,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
+import trimesh
 import warp
 
 from sensor_models.lidar import (
@@ -31,19 +33,25 @@ from sensor_models.lidar import (
     ReturnMode,
     ScanPattern,
 )
+from sensor_models.lidar.named import named_lidar
 from sensor_models.light.beam import BeamParameters
+from sensor_models.output.clouds import CloudFormat
+from sensor_models.output.sinks import WriteFiles
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.model import Material, Medium, Scene, SurfaceKind, SurfaceParameters
 from sensor_models.scene.registry import open_scene
 from sensor_models.scene.tracing import Hits, RayScene
 from sensor_models.scene.workers import processors
-from tests.bench.bars import Bar
+from tests import oracles_rays as twin
+from tests.bench.bars import Bar, best_in_turns
 from tests.bench.calls import BODY_INPUTS, start_values
 from tests.bench.tracing import (
     COLUMNS,
     RANGE,
     RAYS,
     ROWS,
+    TURNS,
+    best,
     best_of_all,
     landscape,
     open3d_caster,
@@ -58,6 +66,8 @@ POSE = np.array((0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0))
 WAVELENGTH = 905e-9
 FILE_STEPS, PAUSE = 40, 0.03
 SECONDS, STEP = 3.0, 0.01
+#: Frames in a row, how often, and the triangles that they see.
+ROW, ROUNDS, HALL = 10, 4, 125_000
 
 
 def furnished() -> Scene:
@@ -180,7 +190,7 @@ def overhead(master_file: Path, files: FmuFiles) -> Bar:
     with CMaster(master_file) as master:
         instance = master.load(files).instantiate()
         instance.set_string({"scene": "targets"}).expect()
-        instance.set_boolean({"write_files": 0}).expect()
+        instance.set_integer({"write_files": WriteFiles.off}).expect()
         instance.set_integer(numbers).expect()
         instance.initialize()
         inputs = {name: (start_values()[name], 0.0) for name in BODY_INPUTS}
@@ -218,7 +228,7 @@ def step_seconds(files: FmuFiles, written: bool, directory: str) -> float:
     values = {
         "scene": "corridor",
         "pattern.columns": 1024,
-        "write_files": written,
+        "write_files": WriteFiles.on if written else WriteFiles.off,
         "output_directory": directory,
         "max_depth": 0,
         "body.position.z": 1.5,
@@ -237,6 +247,73 @@ def writing(files: FmuFiles) -> Bar:
         without = step_seconds(files, False, directory)
         cost = 1e3 * (step_seconds(files, True, directory) - without)
     return Bar("a file of 131,072 points, to the stepping thread", cost, 1.0, "ms", "")
+
+
+def hall(directory: Path) -> tuple[Scene, str]:
+    """The landscape within walls and under a roof, so that each ray has a point; its manifest."""
+    outside = landscape(HALL)
+    walls, inner = twin.box((-30.0, -31.0, -8.0), (32.0, 33.0, 12.0)), outside.meshes[0]
+    mesh = trimesh.Trimesh(
+        np.concatenate([inner.vertices, walls.vertices]),
+        np.concatenate([inner.faces, walls.faces + len(inner.vertices)]),
+        process=False,
+    )
+    mesh.export(directory / "hall.ply")
+    manifest = directory / "scene.toml"
+    manifest.write_text(
+        'format = 1\nname = "hall"\n[meshes.hall]\nfile = "hall.ply"\nmaterial = "concrete"\n'
+        '[[instances]]\nmesh = "hall"\n'
+    )
+    return load_scene(manifest), str(manifest)
+
+
+def directions_of(lidar: Lidar) -> np.ndarray:
+    """The rays of a frame as Open3D takes them, row by row."""
+    along = lidar.pattern.directions(0).reshape(lidar.pattern.columns, lidar.pattern.rows, 3)
+    return along.transpose(1, 0, 2).astype(np.float32)
+
+
+def frames_in_a_row(files: FmuFiles, scene: str, output_format: str) -> Callable[[], float]:
+    """Seconds a frame takes, its file included, when the next one follows at once."""
+
+    def measure() -> float:
+        with tempfile.TemporaryDirectory() as directory:
+            values = os0(directory) | {"scene": scene, "output_format": CloudFormat[output_format]}
+            values |= {"body.position.y": 0.0, "body.position.z": 0.0}
+            with running(files.directory, "row", values) as lidar:
+                for k in range(2):  # until the first sweep is complete
+                    lidar.step(0.1 * k, 0.1)
+                start = time.perf_counter()
+                for k in range(2, 2 + ROW):
+                    lidar.step(0.1 * k, 0.1)
+                lidar.terminate()
+                took = time.perf_counter() - start
+                assert lidar.get("frame.points") == RAYS
+            return took / ROW
+
+    return measure
+
+
+def frames_with_files(files: FmuFiles) -> list[Bar]:
+    """Frames with their files over a bare cast."""
+    with tempfile.TemporaryDirectory() as directory:
+        seen, manifest = hall(Path(directory))
+        along = directions_of(named_lidar("OS0-128")[0])
+        cast = open3d_caster(seen, processors(), along)
+        measured = {name: frames_in_a_row(files, manifest, name) for name in ("npy", "pcd")}
+        measured["Open3D"] = lambda: best(cast, TURNS, time.perf_counter)
+        seconds = best_in_turns(measured, ROUNDS)
+    peer = seconds.pop("Open3D")
+    return [
+        Bar(
+            f"OS0-128 frames with {name} files over Open3D's cast",
+            took / peer,
+            1.5,
+            "x",
+            f"{1e3 * took:.1f} ms, Open3D {1e3 * peer:.1f} ms",
+        )
+        for name, took in seconds.items()
+    ]
 
 
 def drive(lidar: Instance, seconds: float) -> float:
@@ -294,6 +371,7 @@ def bars(master: Path, files: FmuFiles) -> list[Bar]:
         *kernels(processors()),
         overhead(master, files),
         writing(files),
+        *frames_with_files(files),
         real_time(files),
         memory(files),
     ]

@@ -91,13 +91,15 @@ def best_of_all(measured: dict[str, Callable[[], object]]) -> dict[str, float]:
     return best_in_turns({k: lambda m=m: best(m, TURNS) for k, m in measured.items()}, ROUNDS)
 
 
-def open3d_caster(scene: Scene, threads: int) -> Callable[[], dict]:
-    """Open3D's cast of the lidar."""
+def open3d_caster(
+    scene: Scene, threads: int, directions: np.ndarray | None = None
+) -> Callable[[], dict]:
+    """Open3D's cast of the lidar, or of other rays from the origin, (rows, columns, 3)."""
     caster = open3d.t.geometry.RaycastingScene(nthreads=threads)
     mesh = scene.meshes[0]
     tensor = open3d.core.Tensor
     caster.add_triangles(tensor(mesh.vertices), tensor(mesh.faces))
-    directions = lidar()
+    directions = lidar() if directions is None else directions
     rays = tensor(np.concatenate([np.zeros_like(directions), directions], axis=-1))
     return lambda: caster.cast_rays(rays)
 

@@ -8,6 +8,8 @@ Run as ``python bare_host.py COMMANDS``, with a JSON list of commands, each a li
     get DIRECTORY NAME    the value of a variable
     free DIRECTORY        free the instance
     remove DIRECTORY      remove the directory
+    path DIRECTORY        search modules there first
+    import MODULE         import a module; the file that it was found in
     kernels               all compiled functions and the signatures they are ready for
 
 It prints a JSON list with one answer for each: the value (the status of calls that have one) and
@@ -15,6 +17,7 @@ the messages that came with it.
 """
 
 import ctypes
+import importlib
 import json
 import pathlib
 import re
@@ -120,7 +123,7 @@ def kernels() -> list[str]:
     """The compiled functions of the FMUs' packages, each with its signatures."""
     found = []
     for name, module in list(sys.modules.items()):
-        if re.match(r"sensor_models\.kernels\b", name):
+        if re.search(r"\bsensor_models\.kernels\b", name):
             for function, value in vars(module).items():
                 if hasattr(value, "signatures"):
                     found.append(f"{name}.{function}: {value.signatures}")
@@ -145,6 +148,10 @@ def answer(fmus: dict[str, Fmu], command: str, words: list[Any]) -> Any:
         fmus.pop(key).free()
     elif command == "remove":
         shutil.rmtree(key)
+    elif command == "path":
+        sys.path.insert(0, key)
+    elif command == "import":
+        return importlib.import_module(key).__file__
     else:
         raise ValueError(command)
     return None

@@ -35,6 +35,9 @@ FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
             "sample_rate": ("Real", "Hz"),
             "inputs_at_step_end": BOOLEAN,
             "seed": INTEGER,
+            "write_files": CHOICE,
+            "record": BOOLEAN,
+            "record_format": CHOICE,
             "output_directory": STRING,
             "output_format": CHOICE,
         },
@@ -81,4 +84,9 @@ RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
     },
 }
 
-ITEMS = {"DepthCamera": {"output_format": ["npy", "png", "tiff"]}}
+ITEMS = {
+    "DepthCamera": {
+        "output_format": ["npy", "png", "tiff"],
+        "write_files": ["auto", "off", "on"],
+    }
+}

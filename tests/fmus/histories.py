@@ -8,6 +8,8 @@ import numpy as np
 
 from sensor_models.core.faults import FaultMode
 from sensor_models.inertial.corruption import DriftType
+from sensor_models.lidar.parameters import ScanMode
+from sensor_models.output.sinks import WriteFiles
 from tests.conftest import SENSORS
 from tests.fmus.driving import drive
 from tests.fmus.host import Instance
@@ -31,17 +33,34 @@ TRIAXIAL = {
     "jitter": 0.002,
 }
 INERTIAL = {**BETWEEN, **TRIAXIAL}
+#: A small frame of a small scene, with noise.
+SEEN: dict[str, Any] = {**BETWEEN, "scene": "targets", "write_files": WriteFiles.off}
+CAMERA = {**SEEN, "width": 8, "height": 6, "noise.on": True, "noise.multiplier": 0.05}
+LIDAR = {
+    **SEEN,
+    "pattern.rows": 6,
+    "pattern.columns": 24,
+    "scan_mode": ScanMode.rolling,
+    "noise.distance_sigma_base": 0.02,
+    "detection_probability": 0.9,
+}
 OWN: dict[str, dict[str, Any]] = {
     "Encoder": ENCODER,
     "Odometer": ODOMETER,
     "Accelerometer": {**INERTIAL, "mount.position.x": 0.3},
-    "Gyroscope": {**INERTIAL, "linear_acceleration_effect.xx": 0.01},
+    "Gyroscope": {
+        **INERTIAL,
+        "linear_acceleration_effect.xx": 0.01,
+        "use_acceleration_inputs": True,
+    },
     "Magnetometer": {**INERTIAL, "field.z": 0.5},
     "Imu": {
         **BETWEEN,
         **{f"{p}.{name}": value for p in SUBSENSORS for name, value in TRIAXIAL.items()},
         "magnetometer.field.z": 0.5,
     },
+    "DepthCamera": CAMERA,
+    "Lidar": LIDAR,
 }
 MODELS = SENSORS
 

@@ -4,6 +4,7 @@ What occurs several times is written once: the errors of a sensor with three axe
 ``Accelerometer``, ``Gyroscope`` and ``Magnetometer``, and behind a prefix in ``Imu``.
 """
 
+import math
 from collections.abc import Mapping
 from typing import TypeVar
 
@@ -59,6 +60,7 @@ MOUNT: dict[str, Typed] = {
 MOTION: dict[str, Typed] = {
     **spread("gravity", XYZ, ("Real", "m/s2")),
     "use_acceleration_inputs": ("Boolean", None),
+    "velocities": ("Enumeration", None),
 }
 POSE: dict[str, Typed] = {
     **spread("position", XYZ, ("Real", "m")),
@@ -80,6 +82,7 @@ def triaxial(unit: str) -> dict[str, Typed]:
         **spread("cross_axis", MATRIX, ("Real", "1")),
         **spread("noise.rms", XYZ, signal),
         **spread("noise.density", XYZ, ("Real", f"{unit}/sqrt(Hz)")),
+        "noise.one_sided": ("Boolean", None),
         "noise.bandwidth": ("Real", "Hz"),
         "drift.type": ("Enumeration", None),
         **spread("drift.walk", XYZ, ("Real", f"{unit}/sqrt(s)")),
@@ -102,6 +105,7 @@ def triaxial(unit: str) -> dict[str, Typed]:
         **spread("saturation.max", XYZ, signal),
         "filter.cutoff": ("Real", "Hz"),
         "filter.order": ("Integer", None),
+        "filter.noise": ("Boolean", None),
         "delay": ("Real", "s"),
         "jitter": ("Real", "s"),
     }
@@ -132,7 +136,21 @@ GYROSCOPE = {
     "differentiation": ("Enumeration", None),
     **spread("linear_acceleration_effect", MATRIX, ("Real", "rad.s/m")),
 }
-MAGNETOMETER = {**triaxial("T"), **spread("field", XYZ, ("Real", "T"))}
+MAGNETOMETER = {
+    **triaxial("T"),
+    **spread("field", XYZ, ("Real", "T")),
+    "earth.on": ("Boolean", None),
+    "earth.latitude": ("Real", "rad"),
+    "earth.longitude": ("Real", "rad"),
+    "earth.height": ("Real", "m"),
+    "earth.year": ("Real", "1"),
+}
+EARTH_RANGES: dict[str, Range] = {
+    "earth.latitude": (-0.5 * math.pi, 0.5 * math.pi),
+    "earth.longitude": (-2.0 * math.pi, 2.0 * math.pi),
+    "earth.height": (-1000.0, 850_000.0),
+    "earth.year": (2025.0, 2030.0),
+}
 
 TEMPERATURE: dict[str, Typed] = {"temperature": ("Real", "K")}
 SCENE: dict[str, Typed] = {"scene_handle": ("Integer", None)}
@@ -197,13 +215,13 @@ ALWAYS: dict[str, Range] = {"sample_rate": (0.0, 1e6), "temperature": AT_LEAST_0
 RANGES: dict[str, dict[str, Range]] = {
     "Accelerometer": {**ALWAYS, **ONE_SENSOR},
     "Gyroscope": {**ALWAYS, **ONE_SENSOR},
-    "Magnetometer": {**ALWAYS, **ONE_SENSOR, "scene_handle": AT_LEAST_0},
+    "Magnetometer": {**ALWAYS, **ONE_SENSOR, **EARTH_RANGES, "scene_handle": AT_LEAST_0},
     "Imu": {
         **ALWAYS,
         "scene_handle": AT_LEAST_0,
         **behind("accelerometer", ONE_SENSOR),
         **behind("gyroscope", ONE_SENSOR),
-        **behind("magnetometer", ONE_SENSOR),
+        **behind("magnetometer", {**ONE_SENSOR, **EARTH_RANGES}),
         "increments.lsb_velocity": AT_LEAST_0,
         "increments.lsb_angle": AT_LEAST_0,
     },
@@ -216,6 +234,7 @@ ITEMS = {
     "discretization.mode": ["toward_zero", "floor", "ceil", "round"],
     "differentiation": ["backward", "bdf2"],
     "increments.angle_mode": ["component", "compose"],
+    "velocities": ["given", "from_poses"],
     **{f"fault.{a}.mode": ["none", "off", "on", "present", "set", "max", "min"] for a in XYZ},
     **{f"fault.{a}.wave": ["none", "square", "triangle", "ramp"] for a in XYZ},
 }

@@ -68,9 +68,12 @@ PARAMETERS: dict[str, Typed] = {
     "sample_rate": ("Real", "Hz"),
     "inputs_at_step_end": BOOLEAN,
     "seed": INTEGER,
-    "write_files": BOOLEAN,
+    "write_files": CHOICE,
+    "record": BOOLEAN,
+    "record_format": CHOICE,
     "output_directory": STRING,
     "output_format": CHOICE,
+    "output_double": BOOLEAN,
 }
 
 FIXED: dict[str, dict[str, dict[str, Typed]]] = {
@@ -148,5 +151,6 @@ ITEMS = {
         "intensity.kind": ["raw", "reflectivity"],
         "output_frame": ["sensor", "world"],
         "output_format": ["pcd", "ply", "las", "laz", "npy"],
+        "write_files": ["auto", "off", "on"],
     }
 }

@@ -1,15 +1,19 @@
 """FMU ``Null``: the port of a body-mounted sensor around a model that costs nothing.
 
-It shows what a call through all layers costs by itself, and that an FMU from outside the package
-``fmus`` can be built and run beside the others.
+It shows what a call through all layers costs by itself, and that an FMU of a sensor that is
+declared outside of the project can be built and run beside the others.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fmus.sensor_fmu import BodySensorFmu, Groups, Vector
+from sensor_models.core.frames import BodyState, interpolate_body
 from sensor_models.core.quantities import real
+from sensor_models.core.sensor import Held, SampledSensor, Setup
+from sensor_models.core.spec import Group, SensorSpec
+from sensor_models.output.records import RecordParameters
 
 OUTPUTS = 19  # with sample.time, 20 Reals
 
@@ -36,21 +40,21 @@ class NullModel:
         """There is nothing to reset."""
 
 
-class NullFmu(BodySensorFmu):
-    """A sensor that hands its inputs on."""
+def make_null(setup: Setup) -> SampledSensor:
+    """A sensor that hands its inputs on, repeated until all outputs have one."""
 
-    model_name = "Null"
-    description_text = "Copies its inputs"
-    PARAMETERS = ()
-    READING = NullReading
-
-    def create_model(self, parameters: Groups, seed: int) -> NullModel:
-        """A model without parameters and noise."""
-        return NullModel()
-
-    def measure(
-        self, model: NullModel, index: int, time: float, truth: Vector, held: Groups
-    ) -> NullReading:
-        """The inputs, repeated until all outputs have one."""
-        copies = truth.tolist()
+    def measure(index: int, time: float, body: NDArray[np.float64], held: Held) -> NullReading:
+        copies = body.tolist()
         return NullReading((*copies, *copies[: OUTPUTS - len(copies)]))
+
+    return SampledSensor(setup, NullModel(), measure, interpolate_body)
+
+
+SPEC = SensorSpec(
+    name="Null",
+    text="Copies its inputs",
+    create=make_null,
+    state=(Group(BodyState),),
+    readings=(Group(NullReading),),
+    sinks=(Group(RecordParameters),),
+)

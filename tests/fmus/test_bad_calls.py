@@ -1,13 +1,10 @@
 """Calls that FMUs refuse while the simulation runs, and zeros, which they take."""
 
-import math
 from pathlib import Path
 
 import pytest
 
-import build_fmus
-from tests.conftest import SENSORS
-from tests.fmus.driving import WIDE, drive
+from tests.conftest import MODELS, SENSORS
 from tests.fmus.host import open_fmu
 
 
@@ -30,49 +27,7 @@ def test_outputs_are_never_set(encoder_fmu: Path) -> None:
             assert "is an output and cannot be set" in message
 
 
-@pytest.mark.parametrize(
-    ("time", "step", "words"),
-    [
-        (0.2, 0.0, ["communication step = 0.0 s", "longer than 0 s"]),
-        (0.2, -0.1, ["communication step = -0.1 s", "longer than 0 s"]),
-        (0.2, math.nan, ["communication step = nan s"]),
-        (0.2, math.inf, ["communication step = inf s"]),
-        (math.nan, 0.1, ["nan"]),
-        (0.1, 0.1, ["time = 0.1 s", "0.2 s"]),
-        (-1.0, 0.1, ["time = -1.0 s", "0.2 s"]),
-    ],
-)
-@pytest.mark.parametrize("at_step_end", [False, True])
-def test_a_bad_step_is_refused_and_the_sensor_goes_on(
-    encoder_fmu: Path, time: float, step: float, words: list[str], at_step_end: bool
-) -> None:
-    with open_fmu(encoder_fmu) as encoder, open_fmu(encoder_fmu) as undisturbed:
-        for each in (encoder, undisturbed):
-            each.initialize({**WIDE, "noise.rms": 1.0, "inputs_at_step_end": at_step_end})
-            drive(each, [0.0, 0.1, 0.2], lambda t: {"joint.position": t})
-        before = encoder.outputs()
-        message = encoder.refusal(encoder.step, time, step)
-        assert all(word in message for word in words), message
-        assert encoder.outputs() == before
-        for each in (encoder, undisturbed):
-            each.set({"joint.position": 5.0})
-            each.step(0.2, 0.1)
-        assert encoder.outputs() == undisturbed.outputs()
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_a_motion_that_is_not_finite_is_refused_and_the_sensor_goes_on(
-    encoder_fmu: Path, value: float
-) -> None:
-    with open_fmu(encoder_fmu) as encoder:
-        encoder.initialize({"joint.position": 1.0})
-        message = encoder.refusal(encoder.set, {"joint.position": value})
-        assert f"joint.position = {value} is not a finite number" in message
-        encoder.step(0.0, 0.1)
-        assert encoder.get("position") == 1.0
-
-
-@pytest.mark.parametrize("model", [*build_fmus.fmu_modules(), "Null"])
+@pytest.mark.parametrize("model", MODELS)
 def test_all_inputs_take_0_before_and_while_the_simulation_runs(
     fmu_directory: Path, model: str
 ) -> None:

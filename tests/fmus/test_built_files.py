@@ -9,7 +9,6 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from xml.etree import ElementTree
 
 import pytest
@@ -17,9 +16,8 @@ from fmpy import read_model_description
 
 import build_fmus
 from fmus.binding.compile import host_platform
-from tests.conftest import NULL_FMU
-
-MODELS = [*build_fmus.fmu_modules(), "Null"]
+from sensor_models._digest import NOT_PACKED
+from tests.conftest import MODELS, NULL_FMU
 
 
 @pytest.fixture(params=MODELS)
@@ -29,8 +27,8 @@ def fmu(request: pytest.FixtureRequest, fmu_directory: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def modules() -> list[ModuleType]:
-    return [*build_fmus.fmu_modules().values(), build_fmus.load_module(NULL_FMU)]
+def sources() -> list[build_fmus.Source]:
+    return [*build_fmus.fmu_sources().values(), build_fmus.own_source(NULL_FMU)]
 
 
 #: Builds everything in a process of its own: arguments are the output directory and ``Null``.
@@ -38,9 +36,9 @@ BUILD = """
 import sys
 from pathlib import Path
 import build_fmus
-modules = [*build_fmus.fmu_modules().values(), build_fmus.load_module(Path(sys.argv[2]))]
+sources = [*build_fmus.fmu_sources().values(), build_fmus.own_source(Path(sys.argv[2]))]
 host = build_fmus.binding.host_platform()
-build_fmus.build(modules, Path(sys.argv[1]), platforms=[host])
+build_fmus.build(sources, Path(sys.argv[1]), platforms=[host])
 """
 
 
@@ -61,12 +59,12 @@ def test_two_builds_of_one_instant_are_equal_byte_by_byte(tmp_path: Path) -> Non
 
 
 def test_the_guid_stays_when_nothing_but_the_time_changes(
-    fmu: Path, modules: list[ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fmu: Path, sources: list[build_fmus.Source], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = read_model_description(str(fmu))
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")
-    (module,) = [m for m in modules if build_fmus.fmu_class(m).model_name == fmu.stem]
-    (later,) = build_fmus.build([module], tmp_path, platforms=[host_platform()])
+    (source,) = [s for s in sources if s.model.model_name == fmu.stem]
+    (later,) = build_fmus.build([source], tmp_path, platforms=[host_platform()])
     again = read_model_description(str(later))
     assert again.generationDateAndTime == "2001-09-09T01:46:40Z"
     assert again.generationDateAndTime != first.generationDateAndTime
@@ -91,9 +89,9 @@ def test_the_guid_changes_when_a_variable_changes(
     assert source.count(old) == 1
     changed = tmp_path / "changed_null_fmu.py"
     changed.write_text(source.replace(old, new))
-    module = build_fmus.load_module(changed)
+    model = build_fmus.own_source(changed).model
     monkeypatch.delitem(sys.modules, changed.stem)
-    root = ElementTree.fromstring(build_fmus.description(build_fmus.fmu_class(module)))
+    root = ElementTree.fromstring(build_fmus.description(model))
     guid = read_model_description(str(fmu_directory / "Null.fmu")).guid
     assert root.attrib["guid"] != guid
 
@@ -148,6 +146,6 @@ def test_the_file_holds_what_it_needs_and_nothing_else(fmu: Path) -> None:
     assert packed == {
         path.relative_to(build_fmus.ROOT).as_posix()
         for path in sources
-        if path.suffix in (".py", ".toml")
+        if path.suffix in (".py", ".toml") and not set(NOT_PACKED).intersection(path.parts)
     }
     assert not [name for name in names if name.endswith((".pyc", ".o", ".part"))]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sensor_models.core.faults import FaultMode, FaultWave
+from sensor_models.core.faults import FaultMode
 from tests.fmus.driving import WIDE, Columns, Motion, bits, record_run
 
 #: Communication steps, in ms; the first common multiple is 30 ms.
@@ -43,57 +43,10 @@ def cubic_motion() -> Motion:
     return at_milliseconds({"joint.position": position, "joint.velocity": velocity})
 
 
-def erratic_motion() -> Motion:
-    """A joint that nothing interpolates, with a fault from 120 ms to 210 ms."""
-    generator = np.random.default_rng(8)
-    n = np.arange(END + 20)
-    return at_milliseconds(
-        {
-            "joint.position": generator.normal(0.0, 2.0, len(n)),
-            "joint.velocity": generator.normal(0.0, 50.0, len(n)),
-            "fault.wave": np.where((n >= 120) & (n < 210), FaultWave.square, FaultWave.none),
-            "fault.amplitude": np.full(len(n), 1000.0),
-        }
-    )
-
-
 def up_to_end(columns: Columns) -> Columns:
     """The samples that are due in every master: those until ``END``."""
     kept = columns["time"] <= END / 1000
     return {name: column[kept] for name, column in columns.items()}
-
-
-@pytest.mark.parametrize("added_up", [False, True], ids=["multiplied", "added up"])
-@pytest.mark.parametrize("at_step_end", [False, True], ids=["fmi", "step end"])
-def test_samples_at_step_ends_of_all_masters_are_the_same_bits(
-    encoder_fmu: Path, tmp_path: Path, at_step_end: bool, added_up: bool
-) -> None:
-    # Every instant that is sampled is one that all these masters know, so nothing is
-    # interpolated and all columns must agree, whatever the joint does between.
-    parameters = {
-        **WIDE,
-        "sample_rate": 1000 / COMMON,
-        "resolution": 0.01,
-        "noise.rms": 0.3,
-        "inputs_at_step_end": at_step_end,
-    }
-    runs = [
-        up_to_end(
-            record_run(
-                encoder_fmu,
-                tmp_path / str(step),
-                times(step, added_up=added_up),
-                erratic_motion(),
-                parameters,
-            )
-        )
-        for step in STEPS
-    ]
-    assert len(runs[0]["time"]) == END // COMMON + 1
-    faulty = np.abs(runs[0]["position"]) > 500
-    assert np.flatnonzero(faulty).tolist() == [4, 5, 6]
-    for run in runs[1:]:
-        assert bits(run) == bits(runs[0])
 
 
 @pytest.mark.parametrize("at_step_end", [False, True], ids=["fmi", "step end"])

@@ -176,18 +176,6 @@ def test_images_come_in_the_format_that_was_asked_for(
     assert first["position"] == [0.0, 0.0, 0.0]
 
 
-def test_without_files_nothing_is_written(
-    depth_camera_fmu: Path, scene: str, tmp_path: Path
-) -> None:
-    with open_fmu(depth_camera_fmu) as camera:
-        begin(camera, scene, tmp_path / "out", write_files=False)
-        camera.step(0.0, 0.1)
-        camera.terminate()
-        assert camera.get("frame.count") == 1
-        assert camera.get("frame.file") == ""
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_scene_handle_shows_where_its_scene_is(
     depth_camera_fmu: Path, scene: str, tmp_path: Path
 ) -> None:
@@ -244,46 +232,6 @@ def test_impossible_optics_are_refused_at_initialisation(depth_camera_fmu: Path)
         camera.set({"min_range": 5.0, "max_range": 4.0})
         camera.enter()
         assert "must be less than max_range" in camera.refusal(camera.exit)
-
-
-def test_a_restored_state_continues_with_the_same_bits(
-    depth_camera_fmu: Path, scene: str, tmp_path: Path
-) -> None:
-    noise = {"noise.on": True, "noise.multiplier": 0.05, "inputs_at_step_end": True}
-    with open_fmu(depth_camera_fmu) as camera:
-        begin(camera, scene, tmp_path / "out", sample_rate=25.0, **noise)
-        saved = [camera.saved()]  # frame 0 is still to be taken
-
-        def go(first: int) -> list[dict[str, Any]]:
-            found = []
-            for k in range(first, 4):
-                move(camera, 0.05 * (k + 1), 0.5)
-                camera.step(0.1 * k, 0.1)
-                found.append(camera.outputs())
-                if first == 0 and k == 1 and len(saved) == 1:
-                    saved.append(camera.saved())
-            return found
-
-        readings = go(0)
-        before = depths(tmp_path / "out")
-        for first, state in ((0, saved[0]), (2, saved[1])):
-            camera.restore(state)
-            assert go(first) == readings[first:]
-        camera.terminate()
-    after = depths(tmp_path / "out")
-    assert len(after) == 11
-    assert all(a.tobytes() == b.tobytes() for a, b in zip(before, after, strict=False))
-
-
-def test_a_damaged_state_is_refused(depth_camera_fmu: Path, scene: str, tmp_path: Path) -> None:
-    with open_fmu(depth_camera_fmu) as camera:
-        begin(camera, scene, tmp_path)
-        camera.step(0.0, 0.1)
-        saved = camera.saved()
-        with pytest.raises(Exception, match="fmi2"):
-            camera.restore(saved[: len(saved) // 2])
-        camera.step(0.1, 0.1)
-        assert camera.get("frame.count") == 2
 
 
 def test_the_preset_d455_has_the_stereo_noise_of_its_numbers(

@@ -13,13 +13,10 @@ from fmpy import read_model_description
 from fmpy.model_description import ModelDescription
 from fmpy.validation import validate_fmu
 
-import build_fmus
-from tests.conftest import SENSORS
+from tests.conftest import MODELS, SENSORS
 from tests.fmus import camera_tables, inertial_tables, lidar_tables, vehicle_tables
 from tests.fmus.host import Instance, open_fmu
 from tests.fmus.inertial_tables import BODY_INPUTS, FAULT
-
-MODELS = [*build_fmus.fmu_modules(), "Null"]
 
 #: Names, types and units that masters rely on, by causality: of every sensor, ...
 COMMON: dict[str, dict[str, tuple[str, str | None]]] = {
@@ -29,6 +26,7 @@ COMMON: dict[str, dict[str, tuple[str, str | None]]] = {
         "sample_rate": ("Real", "Hz"),
         "inputs_at_step_end": ("Boolean", None),
         "preset": ("String", None),
+        "preset_except": ("String", None),
         "record": ("Boolean", None),
         "output_directory": ("String", None),
         "output_format": ("Enumeration", None),
@@ -94,6 +92,7 @@ ITEMS = {
     "mode": ["incremental", "absolute"],
     "accumulate": ["signed", "absolute"],
     "output_format": ["parquet", "csv"],
+    "record_format": ["parquet", "csv"],
     **inertial_tables.ITEMS,
 }
 #: The same of FMUs whose choices go by the same names and have other items.
@@ -343,7 +342,7 @@ def test_the_capabilities_are_those_that_the_fmus_have(fmu: Path) -> None:
     assert root.find("ModelExchange") is None
     assert kind.attrib == {
         "modelIdentifier": fmu.stem,
-        "needsExecutionTool": "true",
+        "needsExecutionTool": "false",
         "canHandleVariableCommunicationStepSize": "true",
         "canInterpolateInputs": "false",
         "canRunAsynchronuously": "false",

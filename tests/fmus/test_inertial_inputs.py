@@ -1,6 +1,5 @@
 """Inputs of the inertial FMUs: orientations, accelerations, temperature."""
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -44,30 +43,6 @@ def noisy(instance: Instance) -> dict[str, float]:
 # ---- orientation ---------------------------------------------------------------------------------
 
 
-@EVERY_MODEL
-def test_an_orientation_of_four_zeros_counts_as_none_with_one_warning(
-    fmu_directory: Path, model: str
-) -> None:
-    with open_shared(fmu_directory / f"{model}.fmu") as sensor:
-        field = [n for n in sensor.names("parameter") if n.endswith("field.x")]
-        sensor.initialize({**dict.fromkeys(field, 0.25), "body.angular_velocity.y": 2.0})
-        sensor.step(0.0, 0.1)
-        connected = sensor.outputs()
-        sensor.reset()
-        sensor.messages.clear()
-        still = {**NOTHING, "body.angular_velocity.y": 2.0}
-        sensor.initialize({**dict.fromkeys(field, 0.25), **still})
-        for k in range(4):
-            sensor.set(NOTHING)
-            sensor.step(0.1 * k, 0.1)
-            outputs = sensor.outputs()
-            if k == 0:
-                assert outputs == connected
-        (warning,) = sensor.warnings()
-    assert "body.orientation is all zeros" in warning
-    assert "1, 0, 0, 0" in warning
-
-
 @pytest.mark.parametrize("length", [1e-5, 0.3, 1.0, 7.0, 1e6])
 @EVERY_SIGNAL
 def test_an_orientation_of_any_length_from_a_millionth_on_is_normalised(
@@ -82,50 +57,6 @@ def test_an_orientation_of_any_length_from_a_millionth_on_is_normalised(
         reading = signal.read(sensor)
     expected = oracles.matrix_of_turn((1.0, -2.0, 0.5), 0.8).T @ value
     assert reading == pytest.approx(expected, abs=1e-15)  # a few roundings of 0.4
-
-
-@pytest.mark.parametrize(
-    "values", [(0.0, 1e-7, 0.0, 0.0), (5e-7, 5e-7, 5e-7, -4e-7), (5e-324, 0.0, 0.0, 0.0)]
-)
-@EVERY_MODEL
-def test_an_orientation_of_no_length_is_refused_and_the_sensor_goes_on(
-    fmu_directory: Path, model: str, values: tuple[float, ...]
-) -> None:
-    fmu = fmu_directory / f"{model}.fmu"
-    with open_shared(fmu) as sensor, open_shared(fmu) as undisturbed:
-        for each in (sensor, undisturbed):
-            each.initialize(noisy(each))
-            drive(each, [0.0, 0.1, 0.2], lambda t: {"body.velocity.x": t})
-        before = sensor.outputs()
-        sensor.set(orientation(values))
-        message = sensor.refusal(sensor.step, 0.2, 0.1)
-        assert "body.orientation = (" in message
-        assert str(values[1]) in message
-        assert "a length of at least 1e-06, or four zeros" in message
-        assert sensor.outputs() == before
-        for each in (sensor, undisturbed):
-            each.set({**orientation((0.6, 0.0, 0.8, 0.0)), "body.velocity.x": 5.0})
-            each.step(0.2, 0.1)
-        assert sensor.outputs() == undisturbed.outputs() != before
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize(
-    "name", ["body.orientation.x", "body.velocity.z", "body.angular_velocity.y"]
-)
-@EVERY_MODEL
-def test_a_motion_that_is_not_finite_is_refused_and_the_sensor_goes_on(
-    fmu_directory: Path, model: str, name: str, value: float
-) -> None:
-    fmu = fmu_directory / f"{model}.fmu"
-    with open_shared(fmu) as sensor, open_shared(fmu) as undisturbed:
-        for each in (sensor, undisturbed):
-            each.initialize(noisy(each))
-        message = sensor.refusal(sensor.set, {name: value, "body.position.x": 3.0})
-        assert f"{name} = {value} is not a finite number" in message
-        for each in (sensor, undisturbed):
-            drive(each, [0.0, 0.1, 0.2], lambda t: {})
-        assert sensor.outputs() == undisturbed.outputs()
 
 
 @EVERY_MODEL

@@ -24,7 +24,8 @@ RATE, STEP, STEPS, SEED = 100.0, 0.01, 150, -11
 #: Every stage does something; the last are the limits, which many readings reach.
 ERRORS: dict[str, Any] = {
     "misalignment": (0.01, -0.02, 0.03, 0.0, -0.01, 0.02),
-    "filter_cutoff": 20.0,
+    # slow enough to take its input with the samples alone
+    "filter_cutoff": 8.0,
     "filter_order": 2,
     "delay": 0.013,
     "jitter": 0.001,

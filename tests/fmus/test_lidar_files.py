@@ -1,7 +1,7 @@
 """FMU ``Lidar``: its files as other programs read them, the index, and disks that give trouble."""
 
+import json
 import shutil
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,10 @@ from numpy.lib.recfunctions import repack_fields
 from pypcd4 import PointCloud
 from trimesh.exchange.ply import load_ply
 
-from sensor_models.output.clouds import POINT, POINT_WITH_NORMAL, CloudFormat
+from sensor_models.lidar.readers import read_cloud
+from sensor_models.output.clouds import CloudFormat
+from sensor_models.output.points import POINT, POINT_WITH_NORMAL
+from sensor_models.output.sinks import WriteFiles
 from tests.fmus.host import Instance, open_fmu
 from tests.fmus.lidar_runs import (
     COLUMNS,
@@ -173,7 +176,79 @@ def test_the_index_has_the_parameters_and_then_a_line_for_each_frame(
             "format": "npy",
             "points": len(points),
             "output_frame": "sensor",
+            "cut_off": {"depth": 0, "events": 0, "nesting": 0, "branches": 0, "echoes": 0},
         }
+
+
+@pytest.mark.parametrize("output_double", [False, True])
+@pytest.mark.parametrize("output_format", CloudFormat)
+def test_positions_in_the_world_are_good_to_a_millimetre_at_the_coordinates_of_a_map(
+    lidar_fmu: Path, tmp_path: Path, output_format: CloudFormat, output_double: bool
+) -> None:
+    """A wall 7 m ahead at UTM coordinates, where float32 has steps of 0.5 m."""
+    east, north = 500_000.25, 5_000_000.75
+    box = f"""
+[meshes.wall]
+box = {{ size = [1, 40, 40] }}
+material = "concrete"
+
+[[instances]]
+mesh = "wall"
+position = [{east + 7.5}, {north}, 0]
+"""
+    scene = str(write_manifest(tmp_path, box))
+    own = {"output_frame": 1, "output_format": output_format, "output_double": output_double}
+    values = {**own, "body.position.x": east, "body.position.y": north, "scan_mode": 0}
+    angles = {"azimuth.min": -0.4, "azimuth.max": 0.4, "elevation.min": -0.2, "elevation.max": 0.2}
+    values |= {f"pattern.{name}": value for name, value in angles.items()}
+    with open_fmu(lidar_fmu) as lidar:
+        begin(lidar, scene, tmp_path / "out", **values)
+        lidar.step(0.0, PERIOD)
+        lidar.step(PERIOD, PERIOD)
+        lidar.terminate()
+    line = index_of(tmp_path / "out")[1]
+    file = tmp_path / "out" / line["file"]
+    found = laspy.read(file) if file.suffix in (".las", ".laz") else None
+    points = read_cloud(file) if found is None else found
+    shift = line.get("shift", [0.0, 0.0, 0.0])
+    assert any(shift) == (not output_double and found is None)
+    if output_format == CloudFormat.pcd:
+        assert PointCloud.from_path(file).metadata.viewpoint[:3] == tuple(shift)
+    x, y, z = (np.asarray(points[k], float) + m for k, m in zip("xyz", shift, strict=True))
+    azimuth, elevation = (np.asarray(points[name], float) for name in ("azimuth", "elevation"))
+    assert len(x) > 100
+    np.testing.assert_allclose(x, east + 7.0, rtol=0.0, atol=1e-3)
+    np.testing.assert_allclose(y, north + 7.0 * np.tan(azimuth), rtol=0.0, atol=1e-3)
+    height = 7.0 * np.tan(elevation) / np.cos(azimuth)
+    np.testing.assert_allclose(z, height, rtol=0.0, atol=1e-3)
+
+
+def test_light_that_limits_cut_off_is_counted_and_told_once(
+    lidar_fmu: Path, tmp_path: Path
+) -> None:
+    pane = """
+[meshes.pane]
+box = { size = [0.01, 40, 40] }
+material = "glass"
+"""
+    places = [f"[[instances]]\nmesh = 'pane'\nposition = [{3 + k}, 0, 0]\n" for k in range(3)]
+    scene = str(write_manifest(tmp_path, pane + "".join(places)))
+    angles = {"azimuth.min": -0.1, "azimuth.max": 0.1, "elevation.min": -0.1, "elevation.max": 0.1}
+    values = {f"pattern.{name}": value for name, value in angles.items()} | {"scan_mode": 0}
+    with open_fmu(lidar_fmu) as lidar:
+        begin(lidar, scene, tmp_path / "out", max_depth=1, **values)
+        for k in range(4):
+            lidar.step(PERIOD * k, PERIOD)
+        lidar.terminate()
+        told = [message for message in lidar.messages if "cut off" in message.text]
+    assert len(told) == 1
+    assert "'depth': " in told[0].text
+    lines = index_of(tmp_path / "out")[1:]
+    assert len(lines) >= 3
+    for line in lines:
+        # At the second face of the first pane, where nothing goes on that came through the first.
+        assert line["cut_off"]["depth"] == ROWS * COLUMNS
+        assert sum(line["cut_off"].values()) == ROWS * COLUMNS
 
 
 def test_the_pose_is_in_the_header_of_a_pcd(lidar_fmu: Path, street: str, tmp_path: Path) -> None:
@@ -190,7 +265,7 @@ def test_the_pose_is_in_the_header_of_a_pcd(lidar_fmu: Path, street: str, tmp_pa
 
 def test_without_files_nothing_is_written(lidar_fmu: Path, street: str, tmp_path: Path) -> None:
     with open_fmu(lidar_fmu) as lidar:
-        begin(lidar, street, tmp_path / "out", write_files=False)
+        begin(lidar, street, tmp_path / "out", write_files=WriteFiles.off)
         sweep(lidar, 6)  # more than there is memory for at a time
         lidar.terminate()
         assert lidar.get("frame.count") == 6
@@ -204,7 +279,7 @@ def test_files_go_to_a_fresh_directory_where_none_is_named(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with open_fmu(lidar_fmu, "on the roof") as lidar:
-        begin(lidar, street, Path(), **{"output_directory": ""})
+        begin(lidar, street, Path(), **{"output_directory": "", "write_files": WriteFiles.on})
         sweep(lidar, 1)
         lidar.terminate()
         file = Path(lidar.get("frame.file"))
@@ -252,14 +327,16 @@ def trouble(lidar: Instance, first: int) -> tuple[str, int]:
     raise AssertionError("nothing was refused")
 
 
-def check_it_goes_on(lidar: Instance, first: int, earlier: Collection[str]) -> None:
-    """Whether frames go on after files could not be written, and none is named that never was."""
+def check_it_goes_on(lidar: Instance, first: int) -> str:
+    """Whether frames go on after files could not be written; what is said at the end."""
     sweep(lidar, first + 2, first)
     assert lidar.get("frame.count") == first + 2
     assert lidar.get("nearest.range") > 0.0
-    lidar.terminate()
-    file = lidar.get("frame.file")
-    assert not file or Path(file).name in earlier
+    lidar.messages.clear()
+    with pytest.raises(FMICallException):
+        lidar.terminate()
+    (message,) = lidar.messages
+    return message.text
 
 
 def test_a_directory_that_is_removed_is_an_error_that_names_it(
@@ -275,30 +352,43 @@ def test_a_directory_that_is_removed_is_an_error_that_names_it(
         message, step = trouble(lidar, 2)
         assert str(out) in message
         assert "No such file or directory" in message
-        check_it_goes_on(lidar, step, earlier)
+        lost = step + 2 - len(earlier)
+        assert f"{lost} of {step + 2} frames are lost" in check_it_goes_on(lidar, step)
+        file = lidar.get("frame.file")
+        assert not file or Path(file).name in earlier
 
 
 @pytest.mark.parametrize("output_format", CloudFormat)
-def test_a_full_disk_is_an_error_that_names_the_file_and_leaves_earlier_ones_whole(
+def test_a_full_disk_is_an_error_that_names_the_file_and_with_space_again_files_go_on(
     lidar_fmu: Path, street: str, tmp_path: Path, output_format: CloudFormat
 ) -> None:
     resource = pytest.importorskip("resource", reason="limits of files are for POSIX systems")
+    out = tmp_path / "out"
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     with open_fmu(lidar_fmu) as lidar:
-        begin(lidar, street, tmp_path / "out", output_format=output_format)
+        begin(lidar, street, out, output_format=output_format)
         sweep(lidar, 2)
         flush(lidar)
-        earlier = files_of(tmp_path / "out")
+        earlier = files_of(out)
         try:  # less than a cloud has, more than the index
             resource.setrlimit(resource.RLIMIT_FSIZE, (6000, before[1]))
             message, step = trouble(lidar, 3)
+            sweep(lidar, step, step)  # which waits for all before it
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        assert f"{tmp_path / 'out'}/sensor-000002.points.{output_format.name}" in message
+        assert f"{out}/sensor-000002.points.{output_format.name}" in message
         assert "File too large" in message
-        assert files_of(tmp_path / "out") == earlier
-        assert not list((tmp_path / "out").glob(".*"))
-        check_it_goes_on(lidar, step, earlier)
+        told = check_it_goes_on(lidar, step + 1)
+        newest = Path(lidar.get("frame.file"))
+    lines = [json.loads(line) for line in (out / "index.jsonl").read_text().splitlines()]
+    (loss,) = [line for line in lines if "lost" in line]
+    assert loss["frames"][0] == len(earlier)
+    assert f"{loss['lost']} of {step + 3} frames are lost" in told
+    assert not list(out.glob(".*"))
+    files = files_of(out)
+    assert {name: files[name] for name in earlier} == earlier
+    assert len(files) == step + 3 - loss["lost"]
+    assert newest == out / max(files)
 
 
 def test_an_error_between_the_frames_of_a_step_loses_none_of_them(

@@ -302,46 +302,6 @@ def test_a_bad_value_is_refused_when_it_is_set(
         assert lidar.get(name) == before
 
 
-def test_bad_poses_in_a_sweep_are_refused_and_change_nothing(
-    lidar_fmu: Path, street: str, tmp_path: Path
-) -> None:
-    turn = {f"body.orientation.{part}": 0.0 for part in "xyz"}
-    found = []
-    for disturbed in (False, True):
-        out = tmp_path / str(disturbed)
-        with open_fmu(lidar_fmu) as lidar:
-            begin(lidar, street, out)
-            drive(lidar, steps_of(0.03, 0.15))
-            if disturbed:
-                before = lidar.saved()
-                for value in (math.nan, math.inf):
-                    message = lidar.refusal(lidar.set, {"body.position.x": value})
-                    assert f"body.position.x = {value} is not a finite number" in message
-                assert lidar.saved() == before
-                lidar.set({**turn, "body.orientation.w": 1e-7})
-                message = lidar.refusal(lidar.step, 0.15, 0.03)
-                assert "body.orientation = (1e-07, 0.0, 0.0, 0.0)" in message
-                lidar.set(body_at(0.15))
-                assert "lies before the end" in lidar.refusal(lidar.step, 0.1, 0.03)
-            drive(lidar, [(0.15, 0.03), (0.18, 0.03), (0.21, 0.03)])
-            lidar.terminate()
-        found.append([points.tobytes() for points in clouds_of(out)])
-    assert found[0] == found[1]
-    assert len(found[0]) == 2
-
-
-def test_an_orientation_of_four_zeros_counts_as_none_with_one_warning(
-    lidar_fmu: Path, street: str, tmp_path: Path
-) -> None:
-    with open_fmu(lidar_fmu) as lidar:
-        begin(lidar, street, tmp_path, **{"body.orientation.w": 0.0})
-        for k in range(4):
-            lidar.step(0.1 * k, 0.1)
-        (warning,) = lidar.warnings()
-        assert "body.orientation is all zeros" in warning
-        assert lidar.get("frame.count") == 3
-
-
 # ---- kernels -------------------------------------------------------------------------------------
 
 

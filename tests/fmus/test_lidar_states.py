@@ -181,22 +181,6 @@ def refusal_of(lidar: Instance, content: bytes) -> str:
     return message
 
 
-def test_states_of_others_are_refused(running: Instance, environment: Instance) -> None:
-    environment.initialize()
-    message = refusal_of(running, environment.saved())
-    assert "the state is of Environment {" in message
-    assert "this is Lidar {" in message
-
-
-@pytest.mark.parametrize("place", [0, 100, -1000, -1])
-def test_a_damaged_state_is_refused(running: Instance, place: int) -> None:
-    content = bytearray(running.saved())
-    content[place] ^= 1
-    message = refusal_of(running, bytes(content))
-    assert "state is damaged" in message or "no state of a sensor FMU" in message
-    assert "damaged" in refusal_of(running, running.saved()[:-40])
-
-
 def of_other_shape(name: str) -> Callable[[dict[str, Any], bytearray], None]:
     """Gives one array another shape with as many numbers."""
 

@@ -20,21 +20,6 @@ def noise_of(fmu: Path, name: str, seed: int) -> list[float]:
         return positions(encoder)
 
 
-def test_noise_is_the_same_in_either_order_of_instances(encoder_fmu: Path) -> None:
-    alone = {name: noise_of(encoder_fmu, name, 1) for name in ("left", "right")}
-    for order in (["left", "right"], ["right", "left"]):
-        with open_fmu(encoder_fmu, order[0]) as first, open_fmu(encoder_fmu, order[1]) as second:
-            both = dict(zip(order, (first, second), strict=True))
-            together: dict[str, list[float]] = {name: [] for name in order}
-            for encoder in both.values():
-                encoder.initialize({**NOISY, "seed": 1})
-            for k in range(20):
-                for name, encoder in both.items():
-                    encoder.step(k / 10, 0.1)
-                    together[name].append(encoder.get("position"))
-        assert together == alone
-
-
 def test_noise_differs_with_name_and_seed_and_repeats_with_both(encoder_fmu: Path) -> None:
     runs = [noise_of(encoder_fmu, name, seed) for name in ("left", "right") for seed in (1, 2)]
     for one, other in itertools.combinations(runs, 2):

@@ -9,7 +9,7 @@ import pytest
 
 import build_fmus
 
-MODULES = build_fmus.fmu_modules()
+SOURCES = build_fmus.fmu_sources()
 
 #: Modules that have another name than their package.
 MODULE_OF = {"pillow": "PIL"}
@@ -17,28 +17,26 @@ MODULE_OF = {"pillow": "PIL"}
 PRINT_IMPORTED = """
 import importlib, json, sys
 before = set(sys.modules)
-importlib.import_module(sys.argv[1])
+getattr(importlib.import_module(sys.argv[1]), sys.argv[2])
 print(json.dumps(sorted({name.partition(".")[0] for name in set(sys.modules) - before})))
 """
 
 
-@pytest.mark.parametrize("model", MODULES)
+@pytest.mark.parametrize("model", SOURCES)
 def test_an_fmu_imports_no_package_that_it_does_not_ask_for(model: str) -> None:
-    command = [sys.executable, "-c", PRINT_IMPORTED, MODULES[model].__name__]
+    source = SOURCES[model]
+    command = [sys.executable, "-c", PRINT_IMPORTED, source.module, source.name]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     dependencies = {
         requirement.partition(";")[0].rstrip("0123456789.,<>=! ")
         for requirement in importlib.metadata.requires("sensor-fmus") or ()
         if "extra ==" not in requirement
     }
-    asked_for = build_fmus.fmu_class(MODULES[model]).PACKAGES
+    asked_for = source.model.PACKAGES
     modules = json.loads(done.stdout)
     imported = {package for package in dependencies if MODULE_OF.get(package, package) in modules}
     assert imported - {"pythonfmu"} == {
         package for package in asked_for if package != "tomli" or sys.version_info < (3, 11)
     }
-    names = [
-        line.partition(">")[0]
-        for line in build_fmus.requirements(build_fmus.fmu_class(MODULES[model]))
-    ]
+    names = [line.partition(">")[0] for line in build_fmus.requirements(source.model)]
     assert set(asked_for) <= set(names)

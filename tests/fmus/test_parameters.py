@@ -11,11 +11,9 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
-import build_fmus
+from tests.conftest import MODELS
 from tests.fmus.driving import drive, read_record
 from tests.fmus.host import Instance, open_fmu
-
-MODELS = [*build_fmus.fmu_modules(), "Null"]
 
 #: One turn in codes of the preset AMT102-V: 2048 pulses with four edges each.
 CODE = math.tau / 8192
@@ -281,6 +279,7 @@ def test_the_index_tells_parameters_first_and_then_the_file(
         "accumulate": "signed",
         "unwrap": False,
         "preset": "",
+        "preset_except": "",
         "sample_rate": 0.0,
         "inputs_at_step_end": False,
         "seed": 5,
@@ -374,3 +373,32 @@ def test_a_directory_that_cannot_be_written_is_an_error_at_initialisation(
         odometer.step(0.0, 0.1)
         odometer.terminate()
     assert read_record(tmp_path / "other")["sample"].tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("kept", "resolution", "rate"),
+    [
+        ("", math.tau / 2**14, 11250.0),
+        ("resolution", 0.0, 11250.0),
+        (" sample_rate ,", math.tau / 2**14, 0.0),
+        ("resolution, sample_rate,", 0.0, 0.0),
+    ],
+)
+def test_a_start_value_counts_beside_a_preset_where_it_is_said_so(
+    encoder_fmu: Path, tmp_path: Path, kept: str, resolution: float, rate: float
+) -> None:
+    with open_fmu(encoder_fmu) as encoder:
+        encoder.set({"preset": "AS5048A", "preset_except": kept})
+        encoder.set({"record": True, "output_directory": str(tmp_path)})
+        position_at(encoder, 1.0)
+    parameters = index_of(tmp_path)[0]["parameters"]
+    assert (parameters["resolution"], parameters["sample_rate"]) == (resolution, rate)
+
+
+def test_an_exception_from_a_preset_that_is_no_parameter_is_refused(encoder_fmu: Path) -> None:
+    with open_fmu(encoder_fmu) as encoder:
+        initializing(encoder, {"preset": "AS5048A", "preset_except": "resolution, resolve"})
+        message = encoder.refusal(encoder.exit)
+        assert "preset_except: preset 'AS5048A' sets nothing called 'resolve'" in message
+        encoder.set({"preset_except": "resolution"})
+        encoder.exit()

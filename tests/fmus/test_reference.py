@@ -13,20 +13,19 @@ from xml.etree.ElementTree import Element
 import pytest
 
 import build_fmus
-from fmus.encoder_fmu import EncoderFmu
 from fmus.reference import reference_page
-from fmus.sensor_fmu import Group
+from fmus.sensor_fmu import sensor_fmu
+from sensor_models import catalog
 from sensor_models.core.quantities import real
+from sensor_models.core.spec import Group
 from sensor_models.presets import load_preset
-from tests.conftest import SENSORS
+from tests.conftest import MODELS, SENSORS
 from tests.fmus.pages import PAGE, page_of, parse, part, section, text_of
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
-
-MODELS = [*build_fmus.fmu_modules(), "Null"]
 
 #: What a page may weigh: it is in every FMU, and a browser opens it at once.
 LARGEST_PAGE = 300_000
@@ -38,7 +37,7 @@ EQUATIONS = {
     "Encoder": "sensor_models.kernels.wheel.encoder",
     "Gyroscope": "sensor_models.kernels.inertial.triaxial",
     "Imu": "sensor_models.kernels.inertial.unit",
-    "Lidar": "sensor_models.kernels.lidar.ray_tree",
+    "Lidar": "sensor_models.kernels.light.tree",
     "Magnetometer": "sensor_models.kernels.inertial.magnetic_field",
     "Odometer": "sensor_models.kernels.wheel.odometer",
     "VehicleDynamics": "fmus.vehicle.model",
@@ -95,11 +94,10 @@ def test_texts_of_declarations_are_texts_and_never_markup() -> None:
     class Spiteful:
         gain: float = real(1.0, "1", '<script>"x" & </td> &amp; ``a<b``', name="gain")
 
-    class SpitefulFmu(EncoderFmu):
-        description_text = "<h1>&lt;"
-        PARAMETERS = (*EncoderFmu.PARAMETERS, Group(Spiteful))
-
-    page = parse(reference_page(SpitefulFmu))
+    encoder = catalog.spec_of("Encoder")
+    parameters = (*encoder.parameters, Group(Spiteful))
+    spiteful = dataclasses.replace(encoder, text="<h1>&lt;", parameters=parameters)
+    page = parse(reference_page(sensor_fmu(spiteful)))
     (row,) = (tr for tr in page.iter("tr") if any(e.get("id") == "gain" for e in tr.iter()))
     assert text_of(part(row, "meaning")) == '<script>"x" & </td> &amp; a<b'
     assert text_of(next(page.iter("p"))) == "<h1>&lt;."
@@ -337,7 +335,7 @@ def test_sensors_show_how_they_sample(fmu_directory: Path, model: str) -> None:
 
 
 def test_every_fmu_that_has_a_model_shows_one() -> None:
-    assert EQUATIONS.keys() == build_fmus.fmu_modules().keys() - {"Environment"}
+    assert EQUATIONS.keys() == build_fmus.fmu_sources().keys() - {"Environment"}
 
 
 # ---- how to use it -----------------------------------------------------------------------------

@@ -6,10 +6,11 @@ import html5lib
 import pytest
 
 import build_fmus
+from tests.conftest import MODELS
 from tests.fmus.pages import page_of
 
 
-@pytest.mark.parametrize("model", [*build_fmus.fmu_modules(), "Null"])
+@pytest.mark.parametrize("model", MODELS)
 def test_a_page_has_no_parse_error(fmu_directory: Path, model: str) -> None:
     parser = html5lib.HTMLParser()
     parser.parse(page_of(fmu_directory / f"{model}.fmu"))
@@ -18,7 +19,7 @@ def test_a_page_has_no_parse_error(fmu_directory: Path, model: str) -> None:
 
 
 def test_the_index_has_no_parse_error(tmp_path: Path) -> None:
-    index = build_fmus.write_docs(list(build_fmus.fmu_modules().values()), tmp_path)
+    index = build_fmus.write_docs(list(build_fmus.fmu_sources().values()), tmp_path)
     parser = html5lib.HTMLParser()
     parser.parse(index.read_bytes())
     assert parser.errors == []

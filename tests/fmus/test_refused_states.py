@@ -151,8 +151,8 @@ FORGERIES: dict[str, Callable[[dict[str, Any], bytearray], None]] = {
     "shape of text": array(2, ["x"]),
     "missing body": lambda header, body: body.clear(),
     "longer body": lambda header, body: body.extend(b"12345678"),
-    "no clock": filled("run.timeline.clock", struct.pack("<4d", *4 * [math.nan])),
-    "clock of negative samples": filled("run.timeline.clock", struct.pack("<3d", 0.0, 1.0, -1.0)),
+    "no clock": filled("run.clock", struct.pack("<4d", *4 * [math.nan])),
+    "clock of negative samples": filled("run.clock", struct.pack("<3d", 0.0, 1.0, -1.0)),
     "faults that are none": filled("run.held", b"\xff" * 80),
     "input not finite": filled("reals", struct.pack("<d", math.nan)),
 }

@@ -1,6 +1,7 @@
 """The cache of compiled kernels, as fresh processes see it."""
 
 import os
+import random
 import re
 import shutil
 import stat
@@ -10,11 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from sensor_models.kernels import cache
+from sensor_models.kernels import cache, trust
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "sensor_models" / "kernels"
-COPIED = ("__init__.py", "_digest.py", "kernels/__init__.py", "kernels/cache.py")
+COPIED = (
+    "__init__.py",
+    "_digest.py",
+    *(f"kernels/{name}.py" for name in ("__init__", "cache", "trust")),
+)
 
 KERNEL = """
 from numba import njit
@@ -43,10 +48,10 @@ def copy_package(directory, kernel=KERNEL):
     return directory
 
 
-def start(package, store, script):
+def start(package, store, script, prefix=()):
     """Run a script in a new interpreter that imports the package and has no other environment."""
     return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", script],
+        [*prefix, sys.executable, "-W", "error", "-c", script],
         cwd=package,  # where an interpreter looks first
         env={"PYTHONPATH": str(package), cache.DIRECTORY_VARIABLE: str(store)},
         stdout=subprocess.PIPE,
@@ -126,6 +131,32 @@ def test_damaged_files_are_compiled_anew(filled, package, suffix):
     assert run(package, filled) == ("2 0 4 5.0", "")
 
 
+@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
+def test_no_flipped_bit_reaches_the_process(filled, package, suffix):
+    (first, _) = sorted(filled.glob("*/*.nbc"))
+    file = first if suffix == "nbc" else next(filled.glob("*/*.nbi"))
+    whole = file.read_bytes()
+    chosen = random.Random(7)
+    script = f"""
+import os
+from sensor_models.kernels import cache
+for place, bit in {[(chosen.randrange(len(whole)), chosen.randrange(8)) for _ in range(200)]}:
+    changed = bytearray({whole!r})
+    changed[place] ^= 1 << bit
+    with open({str(file)!r}, "wb") as stream:
+        stream.write(changed)
+    try:
+        cache.read_checked({str(file)!r})
+    except ValueError as damage:
+        assert "is damaged" in str(damage)
+    else:
+        raise AssertionError((place, bit))
+{CALL}"""
+    output, errors = run(package, filled, script)
+    assert output.endswith(" 4 5.0")
+    assert "cannot be read" in errors
+
+
 def test_an_entry_that_was_removed_meanwhile_is_made_again(package, store):
     script = f"""
 import shutil
@@ -170,7 +201,96 @@ def test_a_directory_of_somebody_else_is_refused(tmp_path, monkeypatch):
     owner = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
     with pytest.raises(PermissionError, match=f"belongs to user {owner}"):
-        cache.make_private(tmp_path)
+        trust.make_private(tmp_path)
+
+
+def test_a_directory_that_others_could_exchange_is_refused(package, tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    output, errors = run(package, shared / "store")
+    assert output == "0 2 4 5.0"
+    assert re.search(rf"lies in {shared}, which can be written by others \(mode 777\)", errors)
+    shared.chmod(0o1777)  # as the temporary directory is
+    assert run(package, shared / "store") == ("0 2 4 5.0", "")
+    assert run(package, shared / "store") == ("2 0 4 5.0", "")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the administrator can give files away")
+def test_a_link_of_somebody_else_is_not_followed(package, tmp_path):
+    shared, own = tmp_path / "shared", tmp_path / "own"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    own.mkdir(mode=0o700)
+    (shared / "store").symlink_to(own)
+    assert run(package, shared / "store") == ("0 2 4 5.0", "")  # one's own link is fine
+    os.lchown(shared / "store", 12345, 12345)
+    output, errors = run(package, shared / "store")
+    assert output == "0 2 4 5.0"
+    assert "which belongs to user 12345" in errors
+
+
+# ---- where nothing can be written ----------------------------------------------------------------
+
+#: Root writes where nobody may, unless this is taken from it.
+BOUND = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if os.geteuid() == 0 else ()
+
+
+def run_bound(package, store):
+    """Run the kernels as somebody who must respect the rights of files."""
+    process = start(package, store, CALL, BOUND)
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    return output.strip(), errors
+
+
+def make_read_only(directory):
+    for path in (directory, *directory.rglob("*")):
+        path.chmod(path.stat().st_mode & ~0o222)
+
+
+@pytest.fixture
+def read_only(package, tmp_path):
+    """The directory of the package; nothing can be written there or beside it."""
+    (package / "sensor_models" / "kernels" / "__pycache__").mkdir()
+    yield package
+    for path in (tmp_path, *tmp_path.rglob("*")):
+        path.chmod(0o755)
+
+
+def test_with_nowhere_to_write_kernels_run_and_one_warning_names_the_variable(read_only, tmp_path):
+    make_read_only(tmp_path)
+    output, errors = run_bound(read_only, tmp_path / "store")
+    assert output == "0 2 4 5.0"
+    assert errors.count("\n") == 1
+    assert "are not kept for the next start" in errors
+    assert cache.DIRECTORY_VARIABLE in errors
+
+
+def test_a_warmed_cache_that_is_read_only_is_used(read_only, filled, tmp_path):
+    make_read_only(tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in filled.rglob("*")}
+    assert run_bound(read_only, filled) == ("2 0 4 5.0", "")
+    assert {path: path.stat().st_mtime_ns for path in filled.rglob("*")} == before
+
+
+def test_a_read_only_cache_that_others_may_have_filled_is_not_read(read_only, filled, tmp_path):
+    make_read_only(tmp_path)
+    filled.chmod(0o577)
+    output, errors = run_bound(read_only, filled)
+    assert output == "0 2 4 5.0"
+    assert "can be written by others" in errors
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only the administrator has such a directory")
+def test_what_the_administrator_owns_is_read_and_not_written(tmp_path, monkeypatch):
+    tmp_path.chmod(0o755)
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    with pytest.raises(PermissionError, match="belongs to user 0"):
+        trust.make_private(tmp_path)
+    assert trust.is_trusted(tmp_path)
+    os.chown(tmp_path, 54321, 54321)
+    assert not trust.is_trusted(tmp_path)
 
 
 def test_directories_are_made_for_their_owner_only(filled):

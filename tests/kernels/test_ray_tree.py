@@ -6,19 +6,19 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sensor_models.core.random import stream_key
-from sensor_models.kernels.lidar.branches import (
+from sensor_models.kernels.light import media as media_kernel
+from sensor_models.kernels.light.branches import (
     AHEAD,
     AROUND,
-    BEAM_RAY,
     DEPTH,
     EVENTS,
-    LANE,
     MEDIA,
     MOST_BRANCHES,
     NESTING,
+    NODE,
+    NUMBER,
     OWNERS,
-    PLACE,
+    RAY,
     START_X,
     WEIGHT,
     enter,
@@ -29,15 +29,12 @@ from sensor_models.kernels.lidar.branches import (
     push,
     step_down,
 )
-from sensor_models.kernels.lidar.echoes import draw_ahead
-from sensor_models.kernels.light import media as media_kernel
+from sensor_models.kernels.light.stretches import draw_ahead
 from sensor_models.kernels.tracing.embree import WIDTH
-from sensor_models.lidar.lidar import TERMS, Lidar
+from sensor_models.lidar.lidar import Lidar
 from sensor_models.lidar.parameters import LidarParameters
 from sensor_models.scene.model import Medium
 from tests import lidar_scenes as rig
-
-KEYS = np.array([stream_key(3, "lidar", term) for term in TERMS])
 
 
 def fresh(rows=1):
@@ -71,7 +68,7 @@ def test_media_around_a_branch_nest_like_a_list(steps):
 def test_media_beyond_the_last_that_there_is_room_for_are_forgotten():
     branches = fresh()
     for owner in range(NESTING + 3):
-        enter(branches, 0, owner, owner)
+        assert enter(branches, 0, owner, owner) == (owner < NESTING)
     assert branches.ids[0, AROUND] == NESTING
     assert medium_of(branches, 0) == NESTING - 1
     assert entry_of(branches, 0, NESTING) == -1
@@ -82,12 +79,13 @@ def test_a_branch_takes_over_all_that_its_ray_knows():
     flight.ids[3, :OWNERS] = [3, 7, 5, 2, 9, 0]
     enter(flight, 3, 6, 1)
     enter(flight, 3, 4, 2)
-    flight.numbers[3] = [1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.5, 8.0, 7.0, 4.0]
+    flight.numbers[3] = [1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.5, 8.0, 7.0, 4.0, 0.25]
     place = push(flight, 3, branches, (0.0, 1.0, 0.0), (0.1, 0.2, 0.3), 0.25)
     step_down(branches, place, 2)
-    assert branches.numbers[place].tolist() == [1.1, 2.2, 3.3, 0.0, 1.0, 0.0, 0.125, 8.0, 7.0, 4.0]
+    expected = [1.1, 2.2, 3.3, 0.0, 1.0, 0.0, 0.125, 8.0, 7.0, 4.0, 0.25]
+    assert branches.numbers[place].tolist() == expected
     ids = branches.ids[place]
-    assert (ids[LANE], ids[BEAM_RAY], ids[PLACE], ids[DEPTH], ids[EVENTS]) == (3, 7, 12, 3, 9)
+    assert (ids[RAY], ids[NUMBER], ids[NODE], ids[DEPTH], ids[EVENTS]) == (3, 7, 12, 3, 9)
     assert ids[AROUND] == 2
     assert medium_of(branches, place) == 2
     assert flight.numbers[3, START_X] == 1.0  # the ray itself stays as it was
@@ -100,31 +98,28 @@ def test_a_stack_without_room_drops_what_comes():
     assert branches.held[0] == 2
 
 
-def world_of(medium):
-    device = Lidar(LidarParameters(), rig.aim())
-    return device._make_world(rig.scene(rig.across(5.0), media=(medium,)))
+def path_of(medium):
+    device = Lidar(LidarParameters(), rig.aim(), seed=3)
+    return device._path(rig.scene(rig.across(5.0), media=(medium,)), 0)
 
 
 def test_each_entry_into_a_medium_has_a_draw_of_its_own():
-    task = Lidar(LidarParameters(subrays=2), rig.aim())._task(0, (0.0, 0.0), (0, 1))
-    world = world_of(Medium(absorption=0.1, return_probability=1.0, return_scale=3.0))
+    path = path_of(Medium(absorption=0.1, return_probability=1.0, return_scale=3.0))
     flight, drawn = fresh(), set()
-    for ray in range(3):
-        for beam_ray in range(2):
-            for place in (0, 1, 2, 2**17 - 2):  # the last is the last node of depth 16
-                for event in (0, 1, 64):
-                    flight.ids[0, [BEAM_RAY, PLACE, EVENTS]] = beam_ray, place, event
-                    draw_ahead(task, world, KEYS, flight, 0, ray)
-                    drawn.add(flight.numbers[0, AHEAD])
-    assert len(drawn) == 3 * 2 * 4 * 3
+    for number in range(6):
+        for node in (0, 1, 2, 2**17 - 2):  # the last is the last node of depth 16
+            for event in (0, 1, 64):
+                flight.ids[0, [NUMBER, NODE, EVENTS]] = number, node, event
+                draw_ahead(path, flight, 0)
+                drawn.add(flight.numbers[0, AHEAD])
+    assert len(drawn) == 6 * 4 * 3
     assert all(0.0 < value < math.inf for value in drawn)
 
 
 def test_a_medium_that_does_not_answer_has_its_echo_nowhere():
-    task = Lidar(LidarParameters(), rig.aim())._task(0, (0.0, 0.0), (0, 1))
-    world, flight = world_of(Medium(absorption=0.1)), fresh()
-    assert world.media[0, media_kernel.RETURN_PROBABILITY] == 0.0
-    draw_ahead(task, world, KEYS, flight, 0, 0)
+    path, flight = path_of(Medium(absorption=0.1)), fresh()
+    assert path.media[0, media_kernel.RETURN_PROBABILITY] == 0.0
+    draw_ahead(path, flight, 0)
     assert flight.numbers[0, AHEAD] == math.inf
 
 

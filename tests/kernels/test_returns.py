@@ -7,58 +7,58 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sensor_models.core.random import stream_key
-from sensor_models.kernels.lidar.returns import (
+from sensor_models.kernels.lidar.echoes import (
     INTENSITY,
     MOST_ECHOES,
     NODE,
     PATH,
     RANGE,
-    lies_before,
-    make_room,
     new_echoes,
     place_for,
-    select,
 )
+from sensor_models.kernels.lidar.returns import detect, lies_before, new_lists, select, sort
+from sensor_models.kernels.light.paths import ECHO_LIMIT, LIMITS
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.lidar.lidar import Lidar
 from sensor_models.lidar.parameters import LidarParameters, ReturnMode
 from tests import oracles_lidar as twin
 from tests.lidar_scenes import aim
 
-LANE = 2
-KEYS = np.array([stream_key(3, "lidar", f"term {k}") for k in range(5)])
+PLACE = 2
 
 
-def task_of(**own):
-    """What the kernels are asked for by a lidar with these parameters."""
-    return Lidar(LidarParameters(**own), aim())._task(0, (0.0, 0.0), (0, 1))
+def detector_of(**own):
+    """The detector of a lidar with these parameters."""
+    return Lidar(LidarParameters(**own), aim(), seed=3)._detector(0)
 
 
-def list_of(pairs):
-    """A list of echoes of (range, intensity), of nodes 0, 1, ... in this order."""
-    echoes = new_echoes()
+def list_of(pairs, place=PLACE, echoes=None):
+    """A table of echoes of one ray, (range, intensity), of nodes 0, 1, ... in this order."""
+    echoes = echoes or new_echoes(WIDTH, 1000)
+    lost = np.zeros(LIMITS, np.int64)
     for node, (distance, intensity) in enumerate(pairs):
-        place = place_for(echoes, LANE, distance, intensity)
-        if place >= 0:
-            echoes.numbers[LANE, place] = 0.0
-            echoes.ids[LANE, place] = 0
-            echoes.numbers[LANE, place, RANGE] = distance
-            echoes.numbers[LANE, place, INTENSITY] = intensity
-            echoes.numbers[LANE, place, PATH] = 2.0 * distance
-            echoes.ids[LANE, place, NODE] = node
+        at = place_for(echoes, place, lost)
+        echoes.numbers[at] = 0.0
+        echoes.ids[at, :-1] = 0
+        echoes.numbers[at, [RANGE, INTENSITY, PATH]] = distance, intensity, 2.0 * distance
+        echoes.ids[at, NODE] = node
+    assert not lost.any()
     return echoes
+
+
+def chosen_of(detector, echoes, ray=0):
+    """Places of the returns in the table."""
+    lists = new_lists()
+    count = select(detector, echoes, lists, PLACE, ray)
+    return lists.order[lists.chosen[:count]]
 
 
 def returns_of(pairs, ray=0, **own):
     """Returns as (range, intensity, node)."""
     echoes = list_of(pairs)
-    count = select(task_of(**own), echoes, KEYS, LANE, ray)
-    places = echoes.chosen[:count]
-    rows = echoes.numbers[LANE, places]
-    nodes = echoes.ids[LANE, places, NODE]
     return [
-        (float(r[RANGE]), float(r[INTENSITY]), int(n)) for r, n in zip(rows, nodes, strict=True)
+        (*map(float, echoes.numbers[place, [RANGE, INTENSITY]]), int(echoes.ids[place, NODE]))
+        for place in chosen_of(detector_of(**own), echoes, ray)
     ]
 
 
@@ -106,8 +106,8 @@ def test_the_window_counts_from_the_first_of_a_group():
 
 def test_a_merged_echo_has_the_mean_path_of_its_parts():
     echoes = list_of([(4.0, 1.0), (4.25, 3.0)])
-    select(task_of(range_resolution=0.5), echoes, KEYS, LANE, 0)
-    assert echoes.numbers[LANE, 0, PATH] == 2.0 * 4.1875
+    (place,) = chosen_of(detector_of(range_resolution=0.5), echoes)
+    assert echoes.numbers[place, PATH] == 2.0 * 4.1875
 
 
 def test_dual_gives_the_second_strongest_where_the_strongest_is_the_last():
@@ -121,51 +121,56 @@ def test_of_echoes_of_the_same_strength_the_nearer_counts():
     assert returns_of([(5.0, 1.0), (4.0, 1.0), (6.0, 1.0)]) == [(4.0, 1.0, 1)]
 
 
-@given(
-    st.permutations(range(MOST_ECHOES + 40)),
-    st.lists(st.integers(1, 30), min_size=MOST_ECHOES + 40, max_size=MOST_ECHOES + 40),
-)
-def test_a_full_list_keeps_the_strongest_echoes(order, strengths):
-    pairs = [(1.0 + number, float(strengths[number])) for number in order]
-    echoes = list_of(pairs)
-    assert echoes.held[LANE] == MOST_ECHOES
-    kept = sorted((row[RANGE], row[INTENSITY]) for row in echoes.numbers[LANE])
-    assert kept == sorted(sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:MOST_ECHOES])
+@given(st.lists(st.tuples(st.integers(1, 30), st.integers(1, 5)), max_size=200))
+def test_sorting_keeps_the_order_of_equal_echoes(pairs):
+    echoes, lists = list_of([(float(r), float(i)) for r, i in pairs]), new_lists()
+    echoes.ids[:, NODE] = 0
+    lists.order[: len(pairs)] = range(len(pairs))
+    sort(echoes, lists, len(pairs))
+    expected = sorted(range(len(pairs)), key=lambda k: (pairs[k][0], -pairs[k][1]))
+    assert lists.order[: len(pairs)].tolist() == expected
+
+
+def test_a_ray_that_has_all_the_echoes_it_may_have_counts_those_that_come():
+    echoes, lost = new_echoes(WIDTH, 1000), np.zeros(LIMITS, np.int64)
+    places = [place_for(echoes, PLACE, lost) for _ in range(MOST_ECHOES + 3)]
+    assert places == [*range(MOST_ECHOES), -1, -1, -1]
+    assert lost[ECHO_LIMIT] == 3
+    assert place_for(echoes, PLACE + 1, lost) == MOST_ECHOES  # others have room
+    assert lost.sum() == 3
 
 
 def test_lists_of_other_rays_are_left_alone():
     echoes = list_of([(k + 1.0, 1.0) for k in range(5)])
-    select(task_of(range_resolution=3.0), echoes, KEYS, LANE, 0)
-    assert [int(held) for held in echoes.held] == [2 * (lane == LANE) for lane in range(WIDTH)]
+    before = echoes.sizes.copy()
+    other = list_of([(2.0, 1.0), (2.5, 1.0)], PLACE + 1, echoes)
+    assert len(chosen_of(detector_of(range_resolution=3.0), other)) == 1
+    assert (other.sizes - before)[[PLACE, PLACE + 1]].tolist() == [0, 2]
+    assert other.numbers[5:7, RANGE].tolist() == [2.0, 2.5]
 
 
-def test_parts_of_a_beam_are_merged_before_there_is_no_room():
-    task = task_of(subrays=1000, range_resolution=0.1)
-    echoes = new_echoes()
-    for part in range(1000):
-        distance = 5.0 if part % 3 else 8.0
-        place = place_for(echoes, LANE, distance, 1e-3)
-        assert place >= 0
-        echoes.numbers[LANE, place] = 0.0
-        echoes.ids[LANE, place] = 0
-        echoes.numbers[LANE, place, RANGE] = distance
-        echoes.numbers[LANE, place, INTENSITY] = 1e-3
-        make_room(task, echoes, LANE)
-    select(task, echoes, KEYS, LANE, 0)
-    assert echoes.held[LANE] == 2
-    # Sums of 1000 terms in float64.
-    np.testing.assert_allclose(echoes.numbers[LANE, :2, RANGE], [5.0, 8.0], rtol=1e-12)
-    np.testing.assert_allclose(echoes.numbers[LANE, :2, INTENSITY], [0.666, 0.334], rtol=1e-12)
+@pytest.mark.parametrize("parts", [4, 33, 1000])
+def test_however_many_parts_a_beam_has_they_are_merged_as_a_whole(parts):
+    """The window counts from the first of a group, also where groups touch."""
+    own = {"subrays": parts, "range_resolution": 0.75, "return_mode": ReturnMode.all}
+    pairs = [((10.0, 10.6, 11.0)[part % 3], 1.0 / parts) for part in range(parts)]
+    expected = twin.merged([(*pair, 0) for pair in pairs], 0.75)
+    found = returns_of(pairs, **own)
+    assert len(found) == len(expected) == 2
+    # Sums of up to 1000 terms in float64.
+    for echo, (middle, total, _) in zip(found, expected, strict=True):
+        assert echo[:2] == pytest.approx((middle, total), rel=1e-12)
 
 
 def test_detection_keeps_each_echo_with_its_probability():
     pairs = [(1.0, 1.0), (2.0, 1.0), (3.0, 1.0)]
     own = {"return_mode": ReturnMode.all, "detection_probability": 0.3}
-    rays, task, kept = 20_000, task_of(**own), np.zeros(3)
+    rays, detector, kept = 20_000, detector_of(**own), np.zeros(3)
+    echoes, lists = list_of(pairs), new_lists()
     for ray in range(rays):
-        echoes = list_of(pairs)
-        for place in echoes.chosen[: select(task, echoes, KEYS, LANE, ray)]:
-            kept[echoes.ids[LANE, place, NODE]] += 1
+        count = select(detector, echoes, lists, PLACE, ray)
+        for place in lists.order[lists.chosen[:count]]:
+            kept[echoes.ids[place, NODE]] += 1
     # 4 sigma of a binomial share
     np.testing.assert_allclose(kept / rays, 0.3, atol=4.0 * math.sqrt(0.21 / rays))
 
@@ -178,9 +183,20 @@ def test_a_threshold_holds_for_what_parts_of_a_beam_add_up_to():
 
 def test_echoes_at_one_range_are_sorted_by_node():
     echoes = list_of([(2.0, 1.0), (2.0, 3.0), (1.0, 1.0)])
-    assert lies_before(echoes, LANE, 0, 1)
-    assert not lies_before(echoes, LANE, 1, 0)
-    assert lies_before(echoes, LANE, 2, 0)
+    assert lies_before(echoes, 0, 1)
+    assert not lies_before(echoes, 1, 0)
+    assert lies_before(echoes, 2, 0)
+
+
+def test_far_echoes_of_a_ray_share_no_draws_with_the_next_ray():
+    detector, detected = detector_of(detection_probability=0.5), []
+    echoes = list_of([(1.0 + k, 1.0) for k in range(200)])
+    for ray in (7, 8):
+        order = np.arange(200)
+        found = np.zeros(200, bool)
+        found[order[: detect(detector, echoes, order, 200, ray)]] = True
+        detected.append(found)
+    assert (detected[0][64:128] != detected[1][:64]).sum() > 10  # 32 of 64, by chance 4 sigma
 
 
 def test_no_echoes_make_no_returns():

@@ -7,9 +7,9 @@ from multiprocessing.synchronize import Event
 import numpy as np
 import pytest
 
-from sensor_models.kernels.tracing.sequence_lock import SLOTS, read, write
+from sensor_models.kernels.tracing.sequence_lock import read, write
 
-LENGTH = 4096
+LENGTH, SLOTS = 4096, 4
 
 
 def new_memory(length: int = 3) -> tuple[np.ndarray, np.ndarray]:

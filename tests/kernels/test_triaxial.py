@@ -1,6 +1,7 @@
 """The compiled chain as other kernels call it: views, stages, steps of any length."""
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from sensor_models.inertial.triaxial import TriaxialParameters
 from sensor_models.kernels.inertial import triaxial as kernel
 from sensor_models.kernels.inertial import triaxial_layout as at
 from sensor_models.kernels.math.faults import FAULT_SIZE
+from tests import oracles
 
 ALL = {
     "misalignment": (0.01, -0.02, 0.005, 0.0, 0.01, 0.02),
@@ -138,13 +140,36 @@ def test_what_depends_on_dt_is_computed_for_each_new_dt():
         assert state[at.DRIFT_SPREAD] == pytest.approx(math.sqrt(dt), rel=1e-15)
 
 
+def noise_of(packed, keys, quiet, count):
+    """What noisy parameters report of a signal of 0, less what quiet ones do."""
+    signal = np.zeros((count, 3))
+    noisy, still = (run(p, keys, steps(count), signal)[:, kernel.FINAL] for p in (packed, quiet))
+    return noisy - still
+
+
 @pytest.mark.acceptance("IMU-2")
 @pytest.mark.parametrize("rate", [0.0, 100.0])
 def test_imu_2_density_noise_has_the_density_over_the_root_of_the_step(rate):
-    packed, _ = arrays(rate=rate, noise_density=(1e-3, 0.0, 0.0))
-    state = np.zeros(kernel.STATE_SIZE)
-    at.prepare_step(packed, state, 0.01)
-    assert state[at.DENSITY_SIGMA] == 0.01
+    packed, keys = arrays(rate=rate, noise_density=(1e-3, 0.0, 0.0))
+    count = 2000
+    noise = noise_of(packed, keys, arrays(rate=rate)[0], count)[1:, 0]
+    # the same draws from the generator of NumPy and the quantiles of the standard library
+    key = keys[at.DENSITY_KEY]
+    words = [oracles.random_words(key, k, 0)[0] for k in range(1, count)]
+    draws = [NormalDist().inv_cdf(((int(word) >> 12) + 0.5) * 2.0**-52) for word in words]
+    # quantiles differ by 2e-12 at most, and each draw belongs to one sample: exact, but for that
+    assert noise == pytest.approx(0.01 * np.array(draws), abs=1e-13)
+    assert noise.std() == pytest.approx(0.01, rel=4.0 / math.sqrt(2.0 * count))
+
+
+@pytest.mark.acceptance("COR-13")
+def test_cor_13_the_standard_deviation_that_is_entered_is_delivered():
+    packed, keys = arrays(rate=100.0, noise_rms=(0.1, 0.1, 0.1))
+    count = 30_000
+    noise = noise_of(packed, keys, arrays(rate=100.0)[0], count)
+    # 90000 draws scatter by 0.24 %
+    assert noise.std() == pytest.approx(0.1, rel=0.01)
+    assert noise.mean() == pytest.approx(0.0, abs=4.0 * 0.1 / math.sqrt(3 * count))
 
 
 @pytest.mark.acceptance("TRI-2", "TRI-3", "TRI-4")

@@ -35,12 +35,12 @@ from tests.masters.protocol import (
     NULL,
     CallFailedError,
     MasterDiedError,
-    MasterError,
     MasterHungError,
     Reply,
     encode,
     read_reply,
 )
+from tests.tools import need
 
 HERE = Path(__file__).resolve().parent
 
@@ -69,10 +69,9 @@ class Valgrind:
 
     def prefix(self) -> list[str]:
         """What to put before the master's own command."""
-        found = shutil.which("valgrind")
-        if found is None:
-            raise MasterError("valgrind is not on the search path")
-        return [found, *self.arguments, *(f"--suppressions={path}" for path in self.suppressions)]
+        need("valgrind")
+        suppressions = [f"--suppressions={path}" for path in self.suppressions]
+        return [str(shutil.which("valgrind")), *self.arguments, *suppressions]
 
 
 class CMaster:
@@ -163,6 +162,21 @@ class CMaster:
         """Steps instances at once, each in its own thread; integers: steps made by each."""
         return self.command("threads", start, step, count, *(each.name for each in instances))
 
+    def create_in_threads(
+        self, libraries: Sequence["Library"], stack_size: int = 0
+    ) -> tuple[list[Instance], Reply]:
+        """Makes an instance of each library, all at once; integers: 1 for each that came to life.
+
+        Args:
+            libraries: Whose instances to make, each in a thread of its own.
+            stack_size: The threads' stacks in bytes; 0 for the system's usual ones.
+        """
+        instances, words = [], []
+        for library in libraries:
+            instances.append(Instance(self, self.new_name("instance"), library.files))
+            words += [library.name, instances[-1].name, *library.identity("instance")]
+        return instances, self.command("create", stack_size, *words)
+
     def new_name(self, kind: str) -> str:
         """A name not used before."""
         return f"{kind}{next(self._numbers)}"
@@ -250,7 +264,7 @@ class Library:
                 ``kind`` (0 for model exchange), ``visible``.
         """
         handle = self.master.new_name("instance")
-        words = self._identity(instance_name, logging, **identity)
+        words = self.identity(instance_name, logging, **identity)
         reply = self.master.command("fmi2Instantiate", self.name, handle, *words, callbacks)
         return Instance(self.master, handle, self.files), reply
 
@@ -265,13 +279,14 @@ class Library:
     def cycle(self, count: int, step: float, instance_name: str = "instance") -> Growth:
         """Creates, initialises, steps once, terminates and frees an instance many times."""
         handle = self.master.new_name("instance")
-        words = self._identity(instance_name, logging=False)
+        words = self.identity(instance_name)
         reply = self.master.command("cycle", self.name, handle, count, step, *words)
         return Growth.of(reply)
 
-    def _identity(
-        self, instance_name: str | None, logging: bool, **changes: str | int | None
+    def identity(
+        self, instance_name: str | None, logging: bool = False, **changes: str | int | None
     ) -> list[str | int]:
+        """The words for what an instance is made with."""
         identity: dict[str, str | int | None] = {
             "kind": 1,
             "guid": self.files.guid,

@@ -305,7 +305,8 @@ static void do_step(void) {
         struct target target = next_target();                                 \
         fmi2StatusKind kind = (fmi2StatusKind)next_integer("status kind");    \
         type value = hole;                                                    \
-        fmi2Status status = OF(target, name)(target.component, kind, &value); \
+        type *place = without_buffer() ? NULL : &value;                       \
+        fmi2Status status = OF(target, name)(target.component, kind, place);  \
         if (succeeded(status)) {                                              \
             reply(value);                                                     \
         }                                                                     \

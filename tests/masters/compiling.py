@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.tools import need
+
 FMI_HEADERS = Path(__file__).resolve().parents[2] / "fmus" / "binding" / "fmi2"
 FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Werror")
 
@@ -14,16 +16,23 @@ PLATFORMS = {"x86_64": "linux64", "aarch64": "aarch64-linux"}
 
 
 class CompilationError(Exception):
-    """There is no compiler, or it did not like the sources."""
+    """The compiler did not like the sources."""
 
 
 def compile_c(output: Path, sources: Sequence[Path], *flags: str) -> Path:
     """Compiles and links C sources into one file, warnings being errors."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        raise CompilationError("there is no C compiler called cc on the search path")
+    need("C compiler")
     files = [*map(str, sources), "-o", str(output)]
-    command = [compiler, *FLAGS, f"-I{FMI_HEADERS}", *flags, *files, "-pthread", "-ldl", "-lm"]
+    command = [
+        str(shutil.which("cc")),
+        *FLAGS,
+        f"-I{FMI_HEADERS}",
+        *flags,
+        *files,
+        "-pthread",
+        "-ldl",
+        "-lm",
+    ]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     if run.returncode != 0:
         raise CompilationError(f"{output.name} cannot be compiled:\n{run.stderr}")

@@ -79,5 +79,5 @@ def expected_refusal(executable: Path, requirements: Path, recorded: bool) -> li
         return []
     if not found.missing:
         return []
-    install = f'"{found.executable}" -m pip install -r "{requirements}"'
-    return [*(f"{name} is not installed" for name in found.missing), install]
+    lines = [f'"{line}"' for line in requirements.read_text().splitlines() if ";" not in line]
+    return [*(f"{name} is not installed" for name in found.missing), "-m pip install", *lines]

@@ -112,6 +112,58 @@ static void start_thread(pthread_t *thread, void *(*work)(void *), void *argumen
 
 static pthread_barrier_t starting_line;
 
+/* An instance that is created in a thread of its own. */
+struct birth {
+    struct instance *instance;
+    struct identity identity;
+};
+
+static void *be_born(void *argument) {
+    struct birth *birth = argument;
+    struct instance *instance = birth->instance;
+    fmi2InstantiateTYPE *instantiate = FUNCTION(instance->library, fmi2Instantiate);
+    pthread_barrier_wait(&starting_line);
+    instance->component = create(instantiate, &birth->identity, &instance->callbacks);
+    return NULL;
+}
+
+/* Creates instances at once, each in a thread of its own. Replies: 1 for each, 0 for NULL. */
+static void create_in_threads(void) {
+    enum { BIRTH_LIMIT = 16 };
+    struct birth births[BIRTH_LIMIT];
+    pthread_t threads[BIRTH_LIMIT];
+    size_t stack_size = (size_t)next_integer("stack size");
+    unsigned count = 0;
+    while (more_words()) {
+        if (count == BIRTH_LIMIT) {
+            refuse("more than %d threads", BIRTH_LIMIT);
+        }
+        struct library *library = next_library();
+        births[count].instance = next_new_instance();
+        births[count].identity = next_identity();
+        give_callbacks(births[count++].instance, library);
+    }
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    if (stack_size > 0 && pthread_attr_setstacksize(&attributes, stack_size) != 0) {
+        refuse("no thread can have a stack of %zu bytes", stack_size);
+    }
+    pthread_barrier_init(&starting_line, NULL, count > 0 ? count : 1);
+    for (unsigned i = 0; i < count; i++) {
+        if (pthread_create(&threads[i], &attributes, be_born, &births[i]) != 0) {
+            perror("master: pthread_create");
+            exit(EXIT_FAILURE);
+        }
+    }
+    for (unsigned i = 0; i < count; i++) {
+        pthread_join(threads[i], NULL);
+        reply_integer(births[i].instance->component != NULL);
+    }
+    pthread_attr_destroy(&attributes);
+    pthread_barrier_destroy(&starting_line);
+    finish_without_status();
+}
+
 static void *advance_all(void *argument) {
     pthread_barrier_wait(&starting_line);
     while (advance(argument)) {
@@ -312,6 +364,7 @@ static void bench(void) {
 
 const struct command loop_commands[] = {
     {"cycle", cycle},
+    {"create", create_in_threads},
     {"threads", step_in_threads},
     {"alternate", step_alternately},
     {"newthreads", step_in_new_threads},

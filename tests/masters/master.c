@@ -12,10 +12,14 @@
  *   fmi2<Function> <instance> <argument>...  calls it, arguments in the order of the C function
  * and, each described in loops.c,
  *   cycle <library> <instance> <count> <step> <identity>
+ *   create <stack size> (<library> <instance> <identity>)...
  *   threads <start> <step> <count> <instance>...
  *   alternate <start> <step> <count> <instance>
  *   newthreads <start> <step> <count> <instance>
  *   bench <start> <step> <count> <instance> <inputs> <start values> <rates> <outputs> <blocks>
+ * and, in system.c,
+ *   limit files|size <number>
+ *   forks <count> <start> <step> <instance> <child's instance>
  *
  * fmi2Instantiate takes <library> <instance> <identity> and, if wanted, no-logger, no-memory or
  * none as its callbacks; <identity> is <name> <type> <guid> <resources> <visible> <logging>.
@@ -43,6 +47,7 @@
 #include "libraries.h"
 #include "loops.h"
 #include "protocol.h"
+#include "system.h"
 
 enum { SIGNAL_LIMIT = 32 };
 
@@ -86,7 +91,8 @@ static const struct command own_commands[] = {
 };
 
 static void run(const char *name) {
-    const struct command *tables[] = {own_commands, call_commands, loop_commands};
+    const struct command *tables[] = {own_commands, call_commands, loop_commands,
+                                      system_commands};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         for (const struct command *command = tables[i]; command->name != NULL; command++) {
             if (strcmp(command->name, name) == 0) {

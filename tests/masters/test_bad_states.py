@@ -194,7 +194,7 @@ def test_a_state_with_a_clock_that_cannot_be_is_refused(
     instance: Instance, index: int, number: float
 ) -> None:
     bad = struct.pack("<d", number)
-    check_is_refused(instance, with_number(content_of(instance), "run.timeline.clock", index, bad))
+    check_is_refused(instance, with_number(content_of(instance), "run.clock", index, bad))
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from tests.masters.c_master import CMaster
 from tests.masters.fmu_files import FmuFiles
 from tests.masters.interpreters import candidates, expected_refusal
+from tests.masters.protocol import Status
 from tests.masters.sensors import check_it_measures, copied_to, names_all
 
 #: What a started Python would obey, or end the process for.
@@ -117,7 +118,9 @@ def test_a_package_of_a_wrong_version_is_named_with_the_right_one(
     (files.directory / "resources" / "requirements.txt").write_text("numpy>=99,<100\n")
     text = refusal(master_executable, files, {})
     assert text is not None
-    assert names_all(text, "numpy ", " is installed, numpy>=99,<100 is needed", "pip install -r")
+    assert names_all(
+        text, "numpy ", " is installed, numpy>=99,<100 is needed", '-m pip install "numpy>=99,<100"'
+    )
 
 
 def test_fmu_python_wins_over_a_record_that_leads_nowhere(
@@ -198,6 +201,13 @@ def test_an_fmu_runs_where_there_is_no_home(
     (tmp_path / "file").write_text("")
     environment = {"HOME": str(tmp_path / "file" / "home")}
     assert refusal(master_executable, files, environment) is None
+    with CMaster(master_executable, environment) as master:
+        library = master.load(files)
+        replies = [library.try_instantiate(name)[1] for name in ("first", "second")]
+    assert [reply.words for reply in replies] == [("1",), ("1",)]
+    (warning,) = [message for reply in replies for message in reply.messages]
+    assert warning.status is Status.WARNING
+    assert "SENSOR_FMUS_CACHE_DIR" in (warning.text or "")
 
 
 #: What an FMU may have recorded, and what must be told of it.
@@ -225,8 +235,8 @@ def test_all_that_was_tried_is_told_where_no_python_is_found(
     record(files, **changes)
     text = refusal(master_executable, files, {"PATH": str(tmp_path)})
     assert text is not None
-    requirements = str(files.directory / "resources" / "requirements.txt")
-    assert names_all(text, reason, "on the search path", "FMU_PYTHON", requirements)
+    needed = (files.directory / "resources" / "requirements.txt").read_text().splitlines()
+    assert names_all(text, reason, "on the search path", "FMU_PYTHON", ", ".join(needed))
 
 
 @pytest.mark.parametrize(

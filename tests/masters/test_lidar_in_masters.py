@@ -1,7 +1,7 @@
 """The lidar in other masters: files, text and states in C, and equal frames everywhere. For Linux.
 
-Masters that are Python programs set no more than Reals before the run, so the lidar has its
-default pattern there, in the default scene.
+Masters that are Python programs set no more than numbers before the run, so the lidar writes to a
+directory of its own there, and has its default pattern, in the default scene.
 """
 
 import dataclasses
@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sensor_models.output.sinks import WriteFiles
 from tests.masters.c_instance import Instance, State
 from tests.masters.c_master import CMaster
 from tests.masters.fmu_files import FmuFiles
@@ -73,12 +74,14 @@ def sensor_of(files: FmuFiles, fmu: Path) -> Sensor:
         real_outputs=files.names("output", "Real"),
         integer_outputs=files.names("output", "Integer"),
         references={v.name: v.reference for v in files.variables.values()},
+        choices={"write_files": WriteFiles.on},
     )
 
 
 def in_the_c_master(master: CMaster, files: FmuFiles, sensor: Sensor) -> Rows:
     instance = master.load(files).instantiate(sensor.name)
     instance.set_real(sensor.parameters).expect()
+    instance.set_integer(sensor.choices).expect()
     instance.initialize()
     rows = []
     for k in range(STEPS):

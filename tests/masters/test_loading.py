@@ -168,12 +168,11 @@ def test_fmus_whose_own_modules_have_one_name_run_each_its_own_code(
     for model, factor in (("First", "2.0"), ("Second", "3.0")):
         source = tmp_path / model / "own_fmu.py"
         source.parent.mkdir()
-        text = NULL_FMU.read_text().replace('model_name = "Null"', f'model_name = "{model}"')
-        source.write_text(text.replace("truth.tolist()", f"({factor} * truth).tolist()"))
+        text = NULL_FMU.read_text().replace('name="Null"', f'name="{model}"')
+        source.write_text(text.replace("body.tolist()", f"({factor} * body).tolist()"))
         monkeypatch.setitem(sys.modules, source.stem, ModuleType("none"))  # undone at the end
-        module = build_fmus.load_module(source)
         platforms = [binding.host_platform()]
-        (fmu,) = build_fmus.build([module], tmp_path, platforms=platforms)
+        (fmu,) = build_fmus.build([build_fmus.own_source(source)], tmp_path, platforms=platforms)
         files = FmuFiles.unpack(fmu, tmp_path / model / "unpacked")
         instances.append(master.load(files).instantiate())
     for instance in instances:

@@ -167,3 +167,21 @@ def test_other_questions_for_a_status_are_discarded(
         with unchanged(instance):
             reply = instance.call(f"fmi2Get{type_name}Status", kind)
         assert reply.status is Status.DISCARD
+
+
+@pytest.mark.parametrize("kind", ["Status", "RealStatus", "IntegerStatus", "BooleanStatus"])
+def test_a_status_without_a_place_for_it_is_told(instance: Instance, kind: str) -> None:
+    function = f"fmi2Get{kind}"
+    text = error_of(instance.call(function, 2, "@null"))
+    assert text == f"{function}: the place for the value is NULL."
+
+
+def test_a_string_that_is_no_text_is_refused_with_the_name_of_its_variable(
+    library: Library,
+) -> None:
+    instance = library.instantiate("sensor")
+    with unchanged(instance):
+        text = error_of(instance.set_string({"output_directory": b"ab\xff\xfe"}))
+    assert text.startswith("fmi2SetString: output_directory = b'ab\\xff\\xfe' is not allowed")
+    assert "UTF-8" in text
+    instance.free()

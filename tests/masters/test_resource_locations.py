@@ -29,7 +29,11 @@ FORMS: dict[str, Callable[[Path], str]] = {
     "URI with everything encoded": lambda path: "file:///" + quote(str(path)[1:], safe=""),
     "URI of this machine": lambda path: path.as_uri().replace("file://", "file://localhost"),
     "URI without authority": lambda path: path.as_uri().replace("file://", "file:"),
+    "URI of this machine in capitals": lambda path: f"file://LocalHost{path.as_uri()[7:]}",
     "URI that is not encoded": lambda path: f"file://{path}",
+    "URI of this machine that is not encoded": lambda path: f"file://localhost{path}",
+    "URI without authority that is not encoded": lambda path: f"file:{path}",
+    "URI that is not encoded, with a slash": lambda path: f"file://{path}/",
     "plain path": str,
 }
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sensor_models.output.clouds import POINT, CloudFile, CloudFormat, Viewpoint
+from sensor_models.output.clouds import CloudFile, CloudFormat, Viewpoint
+from sensor_models.output.points import POINT
 
 
 def cloud(

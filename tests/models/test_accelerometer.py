@@ -212,4 +212,4 @@ def test_names_and_units_are_those_of_the_interface():
         ("acceleration", ("x", "y", "z"), "m/s2")
     ]
     assert [q.name for q in quantities_of(GravityParameters).values()] == ["gravity"]
-    assert list(quantities_of(AccelerationInputs)) == ["use_acceleration_inputs"]
+    assert list(quantities_of(AccelerationInputs)) == ["use_acceleration_inputs", "velocities"]

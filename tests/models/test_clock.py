@@ -237,6 +237,38 @@ def test_sampling_cannot_begin_with_a_state_other_than_that_of_the_start(time):
     assert clock.due(0.0) == [(0, 0.0)]
 
 
+@pytest.mark.parametrize("rate", [1e-2, 1.0, 100.0])
+def test_instants_coarser_than_the_sampling_period_are_refused_and_nothing_is_sampled(rate):
+    start = 1.7e18 if rate >= 1.0 else 1.7e20  # 256 s and 16384 s apart
+    timeline = Timeline(SampleClock(start, rate), no_interpolation)
+    before = timeline.state
+    with pytest.raises(ParameterError, match=r"too far from 0 for .* Hz: numbers of this size are"):
+        timeline.push(start, state(1.0))
+    assert {n: a.tolist() for n, a in timeline.state.items()} == {
+        n: a.tolist() for n, a in before.items()
+    }
+
+
+@pytest.mark.parametrize("rate", [1e5, 1e6])
+def test_unix_seconds_have_one_sample_at_the_start_and_all_later_ones_in_order(rate):
+    start = 1.7e9
+    timeline = Timeline(SampleClock(start, rate), interpolate_linear)
+    assert [index for index, _, _ in timeline.push(start, state(0.0))] == [0]
+    samples = timeline.push(start + 1000.4 / rate, state(1000.4))
+    assert [index for index, _, _ in samples] == list(range(1, 1001))
+    for index, _, values in samples:
+        # stamps are rounded to 2.4e-7 s
+        assert values[0] == pytest.approx(index, abs=2.5e-7 * rate)
+
+
+def test_a_step_of_too_many_frames_is_refused():
+    timeline = Timeline(SampleClock(0.0, 100.0), interpolate_linear)
+    timeline.push(0.0, state(0.0))
+    with pytest.raises(ParameterError, match=r"more than 100000 .* allowed is at most 1000 s in a"):
+        timeline.push(1e9, state(1.0))
+    assert [index for index, _, _ in timeline.push(0.01, state(1.0))] == [1]
+
+
 def test_states_of_different_length_cannot_follow_one_another():
     timeline = Timeline(SampleClock(0.0, 10.0), interpolate_linear)
     timeline.push(0.0, state(1.0, 2.0))

@@ -14,7 +14,6 @@ import pytest
 import sensor_models
 from sensor_models.core.quantities import ParameterError
 from sensor_models.output.clouds import (
-    POINT,
     CloudFile,
     CloudFileParameters,
     CloudFormat,
@@ -23,6 +22,7 @@ from sensor_models.output.clouds import (
 )
 from sensor_models.output.files import OutputError
 from sensor_models.output.frame_files import FrameFiles
+from sensor_models.output.points import POINT, CloudBuffer
 
 FORMATS = list(CloudFormat)
 ROOT = Path(sensor_models.__file__).parents[1]
@@ -93,12 +93,12 @@ class Gate:
         return {}
 
 
-def test_raw_points_are_worked_on_when_they_are_written_and_not_before(tmp_path):
+def test_buffers_are_packed_when_they_are_written_and_not_before(tmp_path):
     writer, gate = writer_of(tmp_path, CloudFormat.npy), Gate()
-    raw, counts = np.zeros((2, 2), POINT), np.zeros(2, np.uint8)
+    cloud = CloudBuffer(2, 2, normals=False)
     writer.put(FrameFiles(0, (gate,), {}))
-    writer.put(FrameFiles(1, (CloudFile(raw, CloudFormat.npy, counts=counts),), {}))
-    raw["ring"], counts[:] = [[1, 2], [3, 4]], [2, 1]
+    writer.put(FrameFiles(1, (CloudFile(cloud, CloudFormat.npy),), {}))
+    cloud.returns["ring"], cloud.counts[:] = [[1, 2], [3, 4]], [2, 1]
     gate.opened.set()
     writer.close()
     assert np.load(tmp_path / "lidar-000001.points.npy")["ring"].tolist() == [1, 2, 3]
@@ -107,13 +107,13 @@ def test_raw_points_are_worked_on_when_they_are_written_and_not_before(tmp_path)
 def test_buffers_of_a_pool_are_used_again_and_no_frame_is_overwritten(tmp_path):
     pool = queue.Queue()
     for _ in range(2):
-        pool.put(np.zeros((5, 1), POINT))
+        pool.put(CloudBuffer(5, 1, normals=False))
     writer = writer_of(tmp_path, CloudFormat.npy)
-    ones = np.ones(5, np.uint8)
     for frame in range(50):
         raw = pool.get(timeout=30)
-        raw["ring"] = frame
-        cloud = CloudFile(raw, CloudFormat.npy, counts=ones)
+        raw.clear()
+        raw.returns["ring"], raw.counts[:] = frame, 1
+        cloud = CloudFile(raw, CloudFormat.npy)
         writer.put(FrameFiles(frame, (cloud,), {}, lambda raw=raw: pool.put(raw)))
     writer.close()
     assert pool.qsize() == 2
@@ -157,10 +157,10 @@ for chosen in (CloudFormat.pcd, CloudFormat.ply, CloudFormat.npy):
 FULL_DISK = """
 import resource, sys, threading
 import numpy as np
-from sensor_models.output.clouds import (POINT, CloudFile, CloudFileParameters, CloudFormat,
-    CloudWriter)
+from sensor_models.output.clouds import CloudFile, CloudFileParameters, CloudFormat, CloudWriter
 from sensor_models.output.files import OutputError
 from sensor_models.output.frame_files import FrameFiles
+from sensor_models.output.points import POINT
 
 chosen = CloudFormat(int(sys.argv[2]))
 writer = CloudWriter("s", CloudFileParameters(True, sys.argv[1], chosen), {})
@@ -201,4 +201,6 @@ def test_a_full_disk_is_told_once_and_leaves_earlier_clouds_whole(tmp_path, outp
     assert earlier.read_bytes() == b"earlier"
     whole = f"s-000000.points.{output_format.name}"
     assert names_in(tmp_path) == ["index.jsonl", whole, earlier.name]
-    assert [line["file"] for line in lines_of(tmp_path)[1:]] == [whole]
+    _, line, loss = lines_of(tmp_path)
+    assert line["file"] == whole
+    assert (loss["lost"], loss["frames"]) == (1, [1, 1])

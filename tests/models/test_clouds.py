@@ -12,22 +12,26 @@ from numpy.lib.recfunctions import repack_fields
 from pypcd4 import PointCloud
 from trimesh.exchange.ply import load_ply
 
-from sensor_models.output.clouds import (
+from sensor_models.output.clouds import CloudFile, CloudFormat, Viewpoint
+from sensor_models.output.points import (
     FIELDS,
     POINT,
     POINT_WITH_NORMAL,
-    CloudFile,
-    CloudFormat,
-    Viewpoint,
-    compact,
+    CloudBuffer,
+    record_of,
 )
 
 EXACT = [CloudFormat.pcd, CloudFormat.ply, CloudFormat.npy]
 LASER = [CloudFormat.las, CloudFormat.laz]
-RECORDS = [POINT, POINT_WITH_NORMAL]
+RECORDS = [POINT, POINT_WITH_NORMAL, record_of(wide=True)]
 
 SENSOR = Viewpoint(False, (1.5, -2e-5, 3.0), (0.5, 0.5, -0.5, 0.5))
 WORLD = Viewpoint(True, SENSOR.position, SENSOR.orientation)
+FAR = (500_000.0, -5_000_000.0, 0.0)
+SHIFTED = Viewpoint(True, SENSOR.position, SENSOR.orientation, FAR)
+KINDS = pytest.mark.parametrize(
+    ("normals", "wide"), [(False, False), (True, False), (False, True), (True, True)]
+)
 
 
 def random_points(shape, record=POINT_WITH_NORMAL, seed=3):
@@ -79,46 +83,109 @@ def test_a_point_has_the_same_size_in_every_program():
     assert list(FIELDS) == list(POINT_WITH_NORMAL.names)
 
 
-# --- compaction
+@KINDS
+def test_a_record_has_room_for_what_is_asked_for(normals, wide):
+    record = record_of(normals=normals, wide=wide)
+    assert record.itemsize == 60 + 12 * normals + 12 * wide
+    assert {record[axis].itemsize for axis in "xyz"} == {8 if wide else 4}
+    assert record.names == (POINT_WITH_NORMAL if normals else POINT).names
 
 
-@given(st.data())
-def test_compacting_takes_the_returns_of_one_ray_after_the_other(data):
+# --- buffers
+
+
+def buffer_of(points, counts):
+    """A buffer that holds points (rays, returns)."""
+    record = points.dtype
+    buffer = CloudBuffer(
+        *points.shape, normals="normal_x" in record.names, wide=record["x"].itemsize == 8
+    )
+    buffer.returns[:], buffer.counts[:] = points, counts
+    return buffer
+
+
+def rays_of(points, counts):
+    """The valid points, one by one."""
+    return np.array(
+        [points[r, k] for r, count in enumerate(counts) for k in range(count)], points.dtype
+    )
+
+
+@KINDS
+@given(data=st.data())
+def test_a_buffer_gives_the_returns_of_one_ray_after_the_other(normals, wide, data):
     rays, returns = data.draw(st.integers(0, 20)), data.draw(st.integers(1, 5))
     counts = data.draw(arrays(np.uint8, rays, elements=st.integers(0, returns)))
-    points = random_points((rays, returns))
-    naive = np.array([points[r, k] for r in range(rays) for k in range(counts[r])], points.dtype)
-    assert compact(points, counts, normals=True).tobytes() == naive.tobytes()
-    plain = compact(points, counts)
-    assert plain.dtype == POINT
-    for name in POINT.names:
-        assert plain[name].tobytes() == naive[name].tobytes()
+    points = random_points((rays, returns), record_of(normals=normals, wide=wide))
+    buffer, naive = buffer_of(points, counts), rays_of(points, counts)
+    for _ in range(2):  # as they are, then packed
+        assert buffer.points(normals=normals).tobytes() == naive.tobytes()
+        plain = buffer.points()
+        assert plain.dtype == record_of(wide=wide)
+        for name in POINT.names:
+            assert plain[name].tobytes() == naive[name].tobytes()
+        packed = buffer.pack()
+        assert packed.tobytes() == naive.tobytes()
+        assert np.shares_memory(packed, buffer.words) or not len(naive)
 
 
-def test_compacting_takes_points_that_have_no_normals_in_the_first_place():
-    points = random_points((4, 2), POINT)
-    compacted = compact(points, np.array([0, 2, 1, 2], np.uint8))
-    expected = [points[1, 0], points[1, 1], points[2, 0], points[3, 0], points[3, 1]]
-    assert compacted.tobytes() == b"".join(point.tobytes() for point in expected)
-    with pytest.raises(ValueError, match="not of the type"):
-        compact(points, np.zeros(4, np.uint8), normals=True)
+def test_a_buffer_without_room_for_normals_has_none():
+    buffer = CloudBuffer(4, 2, normals=False)
+    with pytest.raises(ValueError, match="no room for normals"):
+        buffer.points(normals=True)
 
 
-@pytest.mark.parametrize("counts", [[1, 3], [1], [0, 0, 0]])
-def test_counts_that_do_not_fit_the_rays_are_refused(counts):
-    with pytest.raises(ValueError, match="2 rays of 2 returns"):
-        compact(random_points((2, 2)), np.array(counts, np.uint8))
+def test_a_packed_buffer_is_no_longer_ray_by_ray_until_it_is_cleared():
+    buffer = buffer_of(random_points((4, 2)), [0, 2, 1, 2])
+    buffer.pack()
+    with pytest.raises(ValueError, match="packed"):
+        _ = buffer.returns
+    buffer.clear()
+    assert buffer.returns.shape == (4, 2)
+    assert not len(buffer.points())
+
+
+@KINDS
+def test_a_saved_buffer_is_loaded_as_it_was(normals, wide):
+    points = random_points((4, 2), record_of(normals=normals, wide=wide))
+    one = buffer_of(points, [0, 2, 1, 2])
+    one.nearest, one.number, one.lost[:] = (2.5, 3), 5, range(1, 6)
+    one.shift[:] = FAR
+    other = CloudBuffer(4, 2, normals=normals, wide=wide)
+    other.load(one.saved(4), 4)
+    assert other.points(normals=normals).tobytes() == one.points(normals=normals).tobytes()
+    assert (other.nearest, other.number) == (one.nearest, one.number)
+    assert other.cut_off == one.cut_off
+    assert tuple(other.shift) == FAR
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("counts", np.array([1, 3], np.uint8)),
+        ("counts", np.array([1], np.uint8)),
+        ("counts", np.array([1, 2])),
+        ("points", np.zeros(1, np.uint8)),
+        ("lost", np.zeros(3, np.int64)),
+        ("shift", np.zeros(2)),
+    ],
+)
+def test_saved_points_that_do_not_fit_the_rays_are_refused(name, value):
+    saved = buffer_of(random_points((2, 2)), [1, 2]).saved(2)
+    CloudBuffer(2, 2).load(saved, 2)
+    with pytest.raises(ValueError, match="damaged"):
+        CloudBuffer(2, 2).load({**saved, name: value}, 2)
 
 
 @pytest.mark.parametrize("output_format", CloudFormat)
-def test_raw_returns_give_the_same_file_as_compacted_points(tmp_path, output_format):
-    raw = random_points((50, 3))
+@KINDS
+def test_a_buffer_gives_the_same_file_as_its_points(tmp_path, output_format, normals, wide):
+    points = random_points((50, 3), record_of(normals=normals, wide=wide))
     counts = np.random.default_rng(1).integers(0, 4, 50).astype(np.uint8)
-    for normals in (False, True):
-        told = write(tmp_path / "raw", raw, output_format, counts=counts, normals=normals)
-        assert told["points"] == counts.sum()
-        write(tmp_path / "points", compact(raw, counts, normals=normals), output_format)
-        assert (tmp_path / "raw").read_bytes() == (tmp_path / "points").read_bytes()
+    told = write(tmp_path / "raw", buffer_of(points, counts), output_format)
+    assert told["points"] == counts.sum()
+    write(tmp_path / "points", rays_of(points, counts), output_format)
+    assert (tmp_path / "raw").read_bytes() == (tmp_path / "points").read_bytes()
 
 
 # --- what is read back
@@ -263,6 +330,13 @@ def test_las_counts_intensity_in_the_same_steps_in_all_files(tmp_path):
     assert las_of(tmp_path, points).intensity.tolist() == [0, 65535, 16384, 65535, 0, 0, 65535]
 
 
+def test_las_has_65535_for_the_intensity_that_it_is_told(tmp_path):
+    points = np.zeros(4, POINT)
+    points["intensity"] = [0.0, 1.0, 255.0, 300.0]
+    write(tmp_path / "cloud", points, CloudFormat.las, full_intensity=65535 / 256)
+    assert laspy.read(tmp_path / "cloud").intensity.tolist() == [0, 256, 65280, 65535]
+
+
 def test_las_puts_more_returns_than_it_knows_at_the_most(tmp_path):
     points = np.zeros(3, POINT)
     points["return_number"], points["return_count"] = [1, 15, 200], [1, 20, 255]
@@ -302,6 +376,25 @@ def test_las_leaves_out_points_without_a_finite_position(tmp_path):
     points["x"], points["y"], points["ring"] = [0, np.nan, 0, 0], [0, 0, np.inf, 0], range(4)
     assert write(tmp_path / "cloud", points, CloudFormat.las)["points"] == 2
     assert laspy.read(tmp_path / "cloud")["ring"].tolist() == [0, 3]
+
+
+# --- far from the origin
+
+
+def test_a_shift_is_where_each_format_has_room_for_it(tmp_path):
+    points = random_points(20, POINT)
+    for output_format in CloudFormat:
+        told = write(tmp_path / output_format.name, points, output_format, SHIFTED)
+        assert told["shift"] == FAR
+    pcd = PointCloud.from_path(tmp_path / "pcd")
+    assert pcd.metadata.viewpoint == (*FAR, 1.0, 0.0, 0.0, 0.0)
+    header = (tmp_path / "ply").read_bytes().partition(b"end_header")[0].decode()
+    assert "comment add to x y z [m]: 500000.0 -5000000.0 0.0\n" in header
+    for name in ("las", "laz"):
+        found = laspy.read(tmp_path / name)
+        for axis, offset in zip("xyz", FAR, strict=True):
+            exact = points[axis].astype(float) + offset
+            np.testing.assert_allclose(found[axis], exact, rtol=0.0, atol=0.51e-4)
 
 
 # --- Open3D

@@ -76,3 +76,25 @@ def test_ids_have_colours_of_their_own() -> None:
 def test_normals_are_red_green_and_blue() -> None:
     normals = np.array([[(1.0, 0.0, 0.0), (0.0, 0.0, -1.0), (0.0, 0.0, 0.0)]])
     assert colors_of_normals(normals)[0].tolist() == [[255, 128, 128], [128, 128, 0], [0, 0, 0]]
+
+
+def test_a_preset_and_settings_make_the_camera(tmp_path: Path) -> None:
+    scene = str(write_manifest(tmp_path, BOX))
+    output = tmp_path / "picture.png"
+    place = ["--position", "-4", "0", "0", "--output", str(output)]
+    assert main([scene, "--preset", "VL53L5CX", *place]) == 0
+    with Image.open(output) as picture:
+        assert picture.size == (8, 8)
+    assert main([scene, "--preset", "VL53L5CX", "--set", "width=12", *place]) == 0
+    with Image.open(output) as picture:
+        assert picture.size == (12, 8)
+
+
+def test_settings_that_make_no_sense_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene = str(write_manifest(tmp_path, BOX))
+    output = tmp_path / "a.png"
+    assert main([scene, "--set", "widht=12", "--output", str(output)]) == 1
+    assert "widht is no parameter of DepthCamera; did you mean width?" in capsys.readouterr().err
+    assert not output.exists()

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from sensor_models.inertial.corruption import BoundMode, DriftType
-from sensor_models.inertial.triaxial import Triaxial, TriaxialParameters
+from sensor_models.inertial.triaxial import TriaxialParameters
 from tests import oracles
+from tests.chain import Triaxial
 
 RATES = (50.0, 100.0, 400.0, 1000.0)
 WHITE, WANDERING = 1.13, 1.39

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -21,6 +22,7 @@ from hypothesis import strategies as st
 
 import sensor_models
 from sensor_models.core.quantities import choice, integer, real
+from sensor_models.output import files
 from sensor_models.output.files import (
     LONGEST_SAFE_NAME,
     Index,
@@ -187,6 +189,54 @@ def test_an_error_names_what_was_being_done_and_keeps_its_cause():
         raise cause
     assert caught.value.__cause__ is cause
     assert isinstance(caught.value, OSError)
+
+
+def left_behind(directory: Path) -> Path:
+    """What a killed process leaves aside."""
+    code = (
+        "import os\nfrom pathlib import Path\nfrom sensor_models.output.files import published\n"
+        "with published(Path(sys.argv[1]) / 'cloud.npy') as aside:\n"
+        "    aside.write_bytes(b'half')\n    os.kill(os.getpid(), 9)\n"
+    )
+    command = [sys.executable, "-c", f"import sys\n{code}", str(directory)]
+    root = Path(files.__file__).parents[2]
+    done = subprocess.run(command, cwd=root, capture_output=True, check=False)
+    assert done.returncode == -9, done.stderr
+    (part,) = directory.glob(".*.part")
+    return part
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills a process")
+def test_what_a_killed_process_leaves_aside_is_removed_by_the_next_run(tmp_path):
+    part = left_behind(tmp_path)
+    output_directory(str(tmp_path), "x")
+    assert not part.exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills a process")
+def test_what_processes_write_aside_now_or_elsewhere_is_left_alone(tmp_path):
+    part = left_behind(tmp_path)
+    owner = part.name.split(".")[-2].split("-")
+    elsewhere = part.rename(part.with_name(".cloud.npy.00000000-1-00000000.part"))
+    of_the_parent = tmp_path / f".cloud.npy.{owner[0]}-{os.getppid()}-{owner[2]}.part"
+    of_this = tmp_path / f".cloud.npy.{owner[0]}-{os.getpid()}-{owner[2]}.part"
+    foreign = tmp_path / ".download.part"
+    for path in (of_the_parent, of_this, foreign):
+        path.write_text("half")
+    with published(tmp_path / "now") as aside:
+        aside.write_text("half")
+        output_directory(str(tmp_path), "x")
+        assert aside.exists()
+    assert elsewhere.exists()
+    assert of_the_parent.exists()
+    assert foreign.exists()
+    assert not of_this.exists()  # this process does not write it: its number has come again
+    long_ago = time.time() - 2 * files.FORGOTTEN
+    for path in (elsewhere, foreign):
+        os.utime(path, (long_ago, long_ago))
+    output_directory(str(tmp_path), "x")
+    assert not elsewhere.exists()
+    assert foreign.exists()
 
 
 # --- index

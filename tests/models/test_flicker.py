@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from sensor_models.inertial.corruption import DriftType
-from sensor_models.inertial.triaxial import Triaxial, TriaxialParameters
+from sensor_models.inertial.triaxial import TriaxialParameters
 from sensor_models.kernels.inertial import triaxial_layout as at
 from sensor_models.kernels.inertial.corruption import FLICKER_STATES, FLICKER_WEIGHT
+from tests.chain import Triaxial
 from tests.models.test_drift import RATES, allowed, estimate, make, simulate
 
 FLOOR = math.sqrt(2.0 * math.log(2.0) / math.pi)

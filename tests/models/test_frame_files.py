@@ -153,11 +153,11 @@ def test_after_a_failure_the_memory_of_every_frame_still_comes_back(tmp_path):
         writer.flush()
     assert done == [0, 1, 2]
     writer.put(FrameFiles(3, (TextFile(),), {}, lambda: done.append(3)))
-    assert done == [0, 1, 2, 3]
     writer.close()
+    assert done == [0, 1, 2, 3]
     writer.put(FrameFiles(4, (TextFile(),), {}, lambda: done.append(4)))
     assert done == [0, 1, 2, 3, 4]
-    assert names_in(tmp_path) == ["index.jsonl"]
+    assert names_in(tmp_path) == ["index.jsonl", *(f"s-00000{k}.text" for k in (1, 2, 3))]
 
 
 def test_a_frame_whose_put_raises_is_done_too(tmp_path):
@@ -169,7 +169,8 @@ def test_a_frame_whose_put_raises_is_done_too(tmp_path):
     with pytest.raises(OutputError, match="odd"):
         writer.put(FrameFiles(1, (TextFile(),), {}, lambda: done.append(1)))
     assert done == [1]
-    writer.close()
+    with pytest.raises(OutputError, match="1 of 1 frames are lost"):
+        writer.close()
 
 
 def test_what_goes_wrong_when_memory_is_given_back_is_told_as_well(tmp_path):
@@ -187,21 +188,84 @@ def test_what_goes_wrong_when_memory_is_given_back_is_told_as_well(tmp_path):
 # --- failures
 
 
-def test_an_error_is_told_once_with_path_and_reason_and_earlier_files_stay(tmp_path):
+def test_an_error_is_told_once_with_path_and_reason_and_later_frames_are_written(tmp_path):
     writer = writer_of(tmp_path)
     good, bad = TextFile("good"), TextFile("bad", error=OSError(28, os.strerror(28)))
     writer.put(FrameFiles(0, (good,), {}))
     writer.put(FrameFiles(1, (bad,), {}))
-    writer.put(FrameFiles(2, (good,), {}))
+    writer.flush(1)
+    writer._worker.wait()
     with pytest.raises(OutputError) as told:
-        writer.flush()
+        writer.flush(2)
     assert str(writer.path_of(1, bad)) in str(told.value)
     assert os.strerror(28) in str(told.value)
-    writer.flush()
+    writer.put(FrameFiles(2, (bad,), {}))
     writer.put(FrameFiles(3, (good,), {}))
+    writer.flush(4)
+    assert writer.lost == 2
+    assert writer.missing == {str(writer.path_of(k, bad)) for k in (1, 2)}
+    with pytest.raises(OutputError, match=r"2 of 4 frames are lost.*No space left"):
+        writer.flush()
+    writer.put(FrameFiles(4, (good,), {}))
     writer.close()
-    assert names_in(tmp_path) == ["index.jsonl", "s-000000.text"]
-    assert len(lines_of(tmp_path)) == 2
+    assert names_in(tmp_path) == ["index.jsonl", *(f"s-00000{k}.text" for k in (0, 3, 4))]
+    lines = lines_of(tmp_path)[1:]
+    assert [line.get("file") for line in lines] == [
+        "s-000000.text",
+        "s-000003.text",
+        None,
+        "s-000004.text",
+    ]
+    assert lines[2]["lost"] == 2
+    assert lines[2]["frames"] == [1, 2]
+    assert os.strerror(28) in lines[2]["reason"]
+
+
+def test_two_outages_are_told_one_by_one(tmp_path):
+    writer = writer_of(tmp_path)
+    bad = TextFile("bad", error=OSError(28, os.strerror(28)))
+    told = 0
+    for k, file in enumerate((bad, bad, TextFile(), bad, TextFile(), TextFile())):
+        try:
+            writer.put(FrameFiles(k, (file,), {}))
+            writer.flush(k + 1)
+        except OutputError:
+            told += 1
+    assert told == 2
+    with pytest.raises(OutputError, match="3 of 6 frames are lost"):
+        writer.close()
+    writer.close()
+    lost = [line for line in lines_of(tmp_path) if "lost" in line]
+    assert [(line["lost"], line["frames"]) for line in lost] == [(2, [0, 1]), (1, [3, 3])]
+
+
+def test_a_frame_written_at_last_is_missing_no_more(tmp_path):
+    """A master that goes back to an earlier state takes frames once more."""
+    writer = writer_of(tmp_path)
+    writer.put(FrameFiles(0, (TextFile(error=OSError(28, "full")),), {}))
+    writer.put(FrameFiles(0, (TextFile(),), {}))
+    with pytest.raises(OutputError, match="1 of 2 frames"):
+        writer.close()
+    assert writer.missing == set()
+
+
+def test_a_file_that_gets_no_line_in_the_index_is_lost(tmp_path):
+    writer = writer_of(tmp_path)
+    index = tmp_path / "index.jsonl"
+    index.rename(tmp_path / "away")
+    index.mkdir()
+    writer.put(FrameFiles(0, (TextFile(),), {}))
+    with pytest.raises(OutputError, match=r"index\.jsonl"):
+        writer.flush()
+    assert not list(tmp_path.glob("s-*"))
+    index.rmdir()
+    writer.put(FrameFiles(1, (TextFile(),), {}))
+    writer.close()
+    lines = lines_of(tmp_path)
+    assert [(line.get("file"), line.get("frames")) for line in lines] == [
+        ("s-000001.text", None),
+        (None, [0, 0]),
+    ]
 
 
 def test_a_directory_removed_meanwhile_is_told_and_not_made_again(tmp_path):

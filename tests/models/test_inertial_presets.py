@@ -3,11 +3,14 @@
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import sensor_models
-from fmus.sensor_fmu import SamplingParameters
+from sensor_models.core.clock import SamplingParameters
+from sensor_models.core.frames import MountParameters
 from sensor_models.core.quantities import ParameterError, quantities_of
+from sensor_models.inertial.gyroscope import Gyroscope, GyroscopeParameters
 from sensor_models.inertial.triaxial import TriaxialParameters
 from sensor_models.presets import list_presets, load_preset, read_preset
 
@@ -15,6 +18,8 @@ FOLDER = Path(sensor_models.__file__).parent / "presets"
 
 SIX_AXES = ["ADIS16470", "BMI088"]
 NINE_AXES = ["MPU-9250", "VN-100"]
+#: Whose sheets give spectra, not coefficients of the Allan deviation.
+ONE_SIDED = ["BMI088", "MPU-9250"]
 
 # Hand conversions of what the datasheets say, each number in the sheet's own unit.
 G = 9.80665
@@ -31,13 +36,11 @@ DATASHEETS = {
         "accelerometer.noise.density.x": 160 * MICRO_G,
         "accelerometer.noise.density.y": 160 * MICRO_G,
         "accelerometer.noise.density.z": 190 * MICRO_G,
-        "accelerometer.noise.bandwidth": 200 / 2,
         "accelerometer.filter.cutoff": 80,
         "accelerometer.discretization.lsb": G / 5460,
         "accelerometer.saturation.min": -6 * G,
         "accelerometer.saturation.max": 6 * G,
         "gyroscope.noise.density": 0.014 * DEGREE,
-        "gyroscope.noise.bandwidth": 200 / 2,
         "gyroscope.filter.cutoff": 64,
         "gyroscope.discretization.lsb": DEGREE / 16.384,
         "gyroscope.saturation.min": -2000 * DEGREE,
@@ -46,13 +49,11 @@ DATASHEETS = {
     "MPU-9250": {
         "sample_rate": 1000 / (1 + 9),
         "accelerometer.noise.density": 300 * MICRO_G,
-        "accelerometer.noise.bandwidth": 100 / 2,
         "accelerometer.filter.cutoff": 44.8,
         "accelerometer.discretization.lsb": G / 2048,
         "accelerometer.saturation.min": -16 * G,
         "accelerometer.saturation.max": 16 * G,
         "gyroscope.noise.density": 0.01 * DEGREE,
-        "gyroscope.noise.bandwidth": 100 / 2,
         "gyroscope.filter.cutoff": 41,
         "gyroscope.discretization.lsb": DEGREE / 16.4,
         "gyroscope.saturation.min": -2000 * DEGREE,
@@ -131,6 +132,8 @@ def test_switches_of_an_imu_go_with_its_numbers(name):
         if f"{group}.discretization.lsb.x" in given:
             expected[f"{group}.discretization.on"] = True
             expected[f"{group}.discretization.mode"] = "round"
+        if name in ONE_SIDED and f"{group}.noise.density.x" in given:
+            expected[f"{group}.noise.one_sided"] = True
     assert {key: given[key] for key in given.keys() - numbers_of(given).keys()} == expected
 
 
@@ -192,14 +195,38 @@ def test_the_full_scale_is_that_of_a_16_bit_converter(preset, sensor):
     assert given["saturation.min.z"] == -given["saturation.max.z"]
 
 
-def test_one_sided_densities_are_those_of_white_noise_up_to_half_the_rate():
-    for name in ("BMI088", "MPU-9250"):
-        given = load_preset("Gyroscope", name)
-        assert given["noise.bandwidth"] == given["sample_rate"] / 2
+def test_one_sided_densities_are_those_of_the_total_noise():
     # the sheets' total noises, 0.1 deg/s rms in 47 and 92 Hz, are of one digit
     for name, band in (("BMI088", 47), ("MPU-9250", 92)):
         density = load_preset("Gyroscope", name)["noise.density.x"] / DEGREE
         assert density * math.sqrt(band) == pytest.approx(0.1, abs=0.05 * 0.1)
+
+
+# What a second of samples makes of white noise: N / sqrt(1 s) at any rate (IEEE Std 952, C.1.1).
+RATES = [50.0, 200.0, 1000.0]
+SECONDS = 4000
+
+
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("name", DATASHEETS)
+def test_the_allan_deviation_at_one_second_is_the_density_of_the_sheet_at_any_rate(name, rate):
+    given = load_preset("Gyroscope", name)
+    density = tuple(given[f"noise.density.{axis}"] for axis in "xyz")
+    one_sided = given.get("noise.one_sided", False)
+    bandwidth = given.get("noise.bandwidth", 0.0)
+    parameters = GyroscopeParameters(
+        noise_density=density, noise_one_sided=one_sided, noise_bandwidth=bandwidth
+    )
+    sensor = Gyroscope(parameters, MountParameters(), 3, f"{name} at {rate}", rate)
+    count = int(SECONDS * rate)
+    at_rest = np.zeros((count, 13))
+    at_rest[:, 3] = 1.0
+    readings = sensor.sample_batch(0, np.arange(count) / rate, at_rest)
+    means = readings.reshape(SECONDS, int(rate), 3).mean(axis=1)
+    deviation = np.sqrt(0.5 * np.mean(np.diff(means, axis=0) ** 2, axis=0))
+    expected = np.array(density) / (math.sqrt(2.0) if name in ONE_SIDED else 1.0)
+    # differences of neighbours have the relative variance 3 / (4 n): 5 sigma
+    assert deviation / expected == pytest.approx(np.ones(3), abs=5.0 * math.sqrt(0.75 / SECONDS))
 
 
 def test_the_random_walk_of_the_adis16470_is_its_one_sided_density_over_root_2():

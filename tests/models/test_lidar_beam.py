@@ -173,3 +173,20 @@ def test_a_beam_on_a_slanted_plate_reads_its_middle():
     # The footprint is 20 * 4e-3 * tan(1) * 2 = 0.25 m deep; second order: b^2 tan^2.
     assert point["range"] == pytest.approx(20.0, rel=1e-4)
     assert point["intensity"] == pytest.approx(0.8 / math.pi * math.cos(1.0), rel=1e-3)
+
+
+@pytest.mark.parametrize("subrays", [30, 33, 64, 1000])
+def test_echoes_of_a_divided_beam_do_not_chain_past_the_window(subrays):
+    """Edges of plates at 10.0, 10.6 and 11.0 m in one beam, and a window of 0.75 m."""
+    seen = rig.scene(
+        rig.box((10.0, 0.012, -5.0), (10.1, 5.0, 5.0)),
+        rig.box((10.6, -0.013, -5.0), (10.7, 5.0, 5.0)),
+        rig.across(11.0),
+    )
+    own = rig.ALL | {"subrays": subrays, "pulse_length": 5e-9}  # a window of half a pulse, 0.749 m
+    points = rig.capture(seen, own=own, beam=BeamParameters(divergence_half_angle=5e-3))
+    assert len(points) == 2
+    assert 10.0 < points["range"][0] < 10.6
+    assert points["range"][1] == pytest.approx(11.0, abs=2e-3)
+    # But for sub-rays that meet the narrow side of a plate.
+    assert points["intensity"].sum() == pytest.approx(0.8 / math.pi, rel=2e-3)

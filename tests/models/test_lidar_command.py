@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sensor_models.output.clouds import POINT, CloudFormat
+from sensor_models.output.clouds import CloudFormat
+from sensor_models.output.points import POINT
 from sensor_models.pictures.clouds import (
     BAR_ONLY,
     BOTTOM,
@@ -17,7 +18,7 @@ from sensor_models.pictures.clouds import (
     TOP,
 )
 from sensor_models.pictures.drawing import PALETTE
-from sensor_models.pictures.lidar_command import main
+from sensor_models.pictures.lidar_command import main, read_frame
 from tests.models.cloud_points import cloud, sweep, written
 from tests.models.scene_files import BOX, write_manifest
 
@@ -141,7 +142,7 @@ def test_a_pattern_may_be_of_settings_alone(tmp_path):
         (["nowhere.pcd"], "No such file"),
         (["--scene", "nowhere"], "is no built-in scene"),
         (["--scene", "yard", "--preset", "OS9"], "preset 'OS9' is unknown for Lidar"),
-        (["--scene", "yard", "--set", "colums=3"], "is no parameter of a lidar"),
+        (["--scene", "yard", "--set", "colums=3"], "is no parameter of Lidar"),
         (["--scene", "yard", "--view", "motion"], "needs --scene and a --speed"),
         (["--pattern", "Avia", "--set", "sample_rate=0"], "sample_rate"),
         (["--pattern", "OS0-128", "--seconds", "100"], "too many to draw"),
@@ -163,6 +164,35 @@ def test_points_that_are_nowhere_or_far_out_do_no_harm(tmp_path):
     file = str(written(tmp_path, CloudFormat.npy, np.concatenate([lost, points])))
     for view in ("range", "birdseye"):
         run(tmp_path, file, "--view", view, "--color", "range")
+
+
+def test_a_cut_takes_the_ceiling_off(tmp_path):
+    x, y = (axis.ravel() for axis in np.meshgrid(np.arange(-10, 10, 0.05), np.arange(-5, 5, 0.05)))
+    floor, ceiling = (cloud(np.zeros(len(x)), 0.0, 5.0, label=label) for label in (4, 6))
+    for points, height in ((floor, -1.5), (ceiling, 1.0)):
+        points["x"], points["y"], points["z"] = x, y, height
+    file = str(written(tmp_path, CloudFormat.npy, np.concatenate([floor, ceiling])))
+    common = [file, "--view", "birdseye", "--color", "label", "--area", "4"]
+    for arguments, label in (([], 6), (["--below", "-0.5"], 4)):
+        picture = run(tmp_path, *common, *arguments, "--size", "622x328")
+        inside = picture[TOP + 20 : -BOTTOM - 20, LEFT + 20 : -RIGHT - 20].astype(int)
+        shown = (np.abs(inside - np.array(PALETTE[label])) <= 2).all(axis=-1)
+        assert shown.mean() > 0.9  # the rest is the mark of the origin
+    assert main([*common, "--below", "-2", "--output", str(tmp_path / "b.png")]) == 1
+
+
+def test_the_legend_of_a_file_has_the_names_of_a_scene(tmp_path, frame):
+    text = BOX + 'name = "crate"\nlabel = "goods"\nentity_id = 12\n[labels]\ngoods = 4\n'
+    scene = str(write_manifest(tmp_path, text))
+    names = read_frame(Path(frame), scene).names
+    assert names == {"entity": {12: "crate"}, "label": {4: "goods"}}
+    assert read_frame(Path(frame)).names == {}
+    plain, named = (
+        run(tmp_path, frame, "--view", "range", "--color", "label", *more)
+        for more in ([], ["--names", scene])
+    )
+    legend = np.s_[TOP:-BOTTOM, -RIGHT + 10 :]
+    assert (plain[legend] != named[legend]).any()
 
 
 def test_clouds_that_cannot_be_shown_are_refused(tmp_path, capsys):

@@ -13,6 +13,7 @@ from sensor_models.lidar.parameters import (
     ReturnMode,
 )
 from sensor_models.light.media import backscatter, echo_density, echo_probability
+from sensor_models.scene.history import MovingBodies
 from sensor_models.scene.model import Body, Instance, Medium, MediumVolume, Scene
 from sensor_models.scene.tracing import RayScene
 from tests import lidar_scenes as rig
@@ -319,7 +320,7 @@ def moving_cloud():
 def test_the_sensor_is_in_the_fog_that_moves_over_it(x, way):
     device = Lidar(LidarParameters(return_mode=ReturnMode.last), rig.aim())
     poses = device.sensor_poses(rig.AT_ORIGIN[None])
-    there = np.array([[x, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]])
+    there = MovingBodies(np.array([[[x, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]]]))
     with RayScene(moving_cloud(), 1) as rays:
         cloud = device.new_cloud()
         device.scan(rays, poses, 0, (0.0, 0.0), (0, 1), cloud, bodies=there)

@@ -7,7 +7,8 @@ from sensor_models.core.quantities import ParameterError
 from sensor_models.lidar.named import named_lidar
 from sensor_models.lidar.parameters import ReturnMode
 from sensor_models.lidar.readers import CloudError, read_cloud
-from sensor_models.output.clouds import POINT, POINT_WITH_NORMAL, CloudFormat
+from sensor_models.output.clouds import CloudFormat
+from sensor_models.output.points import POINT, POINT_WITH_NORMAL
 from sensor_models.presets import list_presets
 from tests.models.cloud_points import written
 

@@ -7,8 +7,12 @@ import numpy as np
 import pygeomag
 import pytest
 
+from sensor_models.catalog import spec_of
 from sensor_models.core.quantities import ParameterError
+from sensor_models.core.sensor import Held, Inputs, Setup
+from sensor_models.core.spec import Groups, scalars_of
 from sensor_models.inertial.magnetic_field import (
+    EarthParameters,
     MagneticField,
     decimal_year,
     dipole,
@@ -133,6 +137,32 @@ def test_the_earth_has_the_field_that_the_package_computes():
     # degrees go through rad and back
     expected = [found.y, found.x, -found.z]
     assert 1e9 * field.at((5.0, 6.0, 7.0)) == pytest.approx(expected, abs=1e-7)
+
+
+def test_a_magnetometer_may_be_in_the_field_of_the_earth():
+    given = {
+        "earth.on": True,
+        "earth.latitude": math.radians(48.1),
+        "earth.longitude": math.radians(11.6),
+        "earth.height": 500.0,
+        "earth.year": 2026.25,
+    }
+    for name, prefix, field in [
+        ("Magnetometer", "", "flux_density"),
+        ("Imu", "magnetometer.", "magnetometer"),
+    ]:
+        spec = spec_of(name)
+        parameters = spec.build({f"{prefix}{key}": value for key, value in given.items()})
+        sensor = spec.make(Setup(spec, parameters, "earth"))
+        held = Held(Groups({group: group.declaring() for group in spec.held}))
+        (sample,) = sensor.begin(Inputs(spec.start_state(), held, held))
+        names = [part for part, _, _ in scalars_of(spec.readings)]
+        found = [sample.values[names.index(f"{field}.{axis}")] for axis in "xyz"]
+        earth = earth_field(math.radians(48.1), math.radians(11.6), 500.0, 2026.25)
+        assert found == earth.at((0.0, 0.0, 0.0)).tolist()
+    assert EarthParameters().field() is None
+    with pytest.raises(ParameterError, match=r"earth\.year = 2030\.5 is out of range"):
+        EarthParameters(year=2030.5)
 
 
 def test_a_date_is_a_year_with_its_fraction():

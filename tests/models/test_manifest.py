@@ -224,11 +224,16 @@ def test_published_schema_is_up_to_date() -> None:
 
 def test_example_of_the_documents_is_a_scene(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "scenes.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    example, panel = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     house = Solid()
     for number, part in enumerate(("Walls", "Window_Glass", "entrance")):
         house.box(part, (2 * number, 0, 0), (2 * number + 1, 1, 1))
     write_glb(tmp_path / "house.glb", house)
+    ground = example.replace('"grass"', '"panel"')
+    scene = load_scene(write_manifest(tmp_path, ground + panel, ""))
+    numbers = {material.name: material for material in scene.materials}["panel"]
+    assert numbers.at(865e-9).diffuse_reflectance == 0.51
+    assert numbers.radar_at(3.893e-3) is not None
     scene = load_scene(write_manifest(tmp_path, example, ""))
     assert {material.name for material in scene.materials} >= {"glass", "door", "plaster_white"}
     assert [medium.name for medium in scene.media] == ["mist", "smoke"]

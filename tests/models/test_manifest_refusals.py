@@ -154,6 +154,36 @@ def test_a_path_to_no_manifest_is_refused(tmp_path: Path, name: str) -> None:
             "kind = 'lambert'\nsurface = [{diffuse_reflectance = 0}, {diffuse_reflectance = 1}]",
             r"surface\[1\]: wavelength 9.05e-07 is given twice",
         ),
+        (
+            "kind = 'lambert'\nsurface = [{band = [9e-7, 8e-7], diffuse_reflectance = 0.5}]",
+            r"surface\[0\]: band needs two wavelengths that rise",
+        ),
+        (
+            "kind = 'lambert'\nsurface = [{band = [9e-7, 4e-3], diffuse_reflectance = 0.5}]",
+            r"surface\[0\]: band has light and radar waves",
+        ),
+        (
+            "kind = 'lambert'\nsurface = [{wavelength = 7e-7, band = [8e-7, 9e-7], "
+            "diffuse_reflectance = 0.5}]",
+            r"surface\[0\]: band does not hold the wavelength",
+        ),
+        (
+            "kind = 'lambert'\nsurface = [{wavelength = 4e-3, ior = 2, roughness_beckmann = 0.1}]",
+            r"surface\[0\].roughness_beckmann: is nothing that a radar takes",
+        ),
+        (
+            "kind = 'lambert'\nsurface = [{wavelength = 4e-3, roughness_rms = 1e-4}]",
+            r"surface\[0\].ior: is missing, a radar needs it or diffuse_reflectance",
+        ),
+        (
+            "kind = 'lambert'\nsurface = [{wavelength = 4e-3, extinction = 1, "
+            "diffuse_reflectance = 0.1}]",
+            r"surface\[0\].ior: is missing beside extinction",
+        ),
+        (
+            "kind = 'lambert'\nsurface = [{diffuse_reflectance = 0.1, roughness_rms = 1e-4}]",
+            r"surface\[0\].roughness_rms: is for radars",
+        ),
         ("base = 'wod'", "base: 'wod' is no material, .*did you mean 'wood'"),
         ("base = 'wood'\nkind = 'lambert'", "kind: is what the base gives"),
     ],
@@ -196,7 +226,7 @@ def test_a_medium_that_contradicts_itself_is_refused(
         (
             "a.obj",
             obj(VERTICES, {("g", "wood"): [[0, 1, 9]]}),
-            "a.obj cannot be read as obj: index",
+            "a.obj cannot be read as obj, line 8: vertex 10 of 4 so far",
         ),
         ("a.obj", b"v 0 0 0\n", "has no triangles"),
         ("a.obj", b"", "has no triangles"),

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sensor_models.core.quantities import ParameterError
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.materials import HIGHEST_BASE_REFLECTANCE, material_library
 from sensor_models.scene.model import Material, SurfaceKind
@@ -125,14 +126,98 @@ def test_a_material_may_have_one_set_of_numbers_for_all_wavelengths(tmp_path: Pa
     assert material.at(905e-9).diffuse_reflectance == 0.3
 
 
-def test_the_nearest_known_wavelength_holds(tmp_path: Path) -> None:
+def test_the_nearest_of_the_sets_whose_bands_hold_a_wavelength_counts(tmp_path: Path) -> None:
     table = (
-        'kind = "lambert"\nsource = "made"\nsurface = [{ wavelength = 5e-7, '
-        "diffuse_reflectance = 0.1 }, { wavelength = 9e-7, diffuse_reflectance = 0.2 }]"
+        'kind = "lambert"\nsource = "made"\nsurface = [\n'
+        "{ wavelength = 5e-7, band = [4e-7, 8e-7], diffuse_reflectance = 0.1 },\n"
+        "{ wavelength = 9e-7, band = [6e-7, 1e-6], diffuse_reflectance = 0.2 }]"
     )
     material = own_material(tmp_path, table)
-    assert material.at(6.9e-7).diffuse_reflectance == 0.1
-    assert material.at(7.1e-7).diffuse_reflectance == 0.2
+    found = {w: material.at(w).diffuse_reflectance for w in (4e-7, 6.9e-7, 7.1e-7, 1e-6)}
+    assert found == {4e-7: 0.1, 6.9e-7: 0.1, 7.1e-7: 0.2, 1e-6: 0.2}
+    # 5.9e-7 is nearer to none of both that holds it but the first.
+    assert material.at(5.9e-7).diffuse_reflectance == 0.1
+
+
+@pytest.mark.parametrize(
+    ("name", "wavelength", "message"),
+    [
+        ("asphalt", 3.9e-3, r"asphalt: has no numbers for 3\.9 mm \(radar\), its bands are"),
+        ("leaf", 550e-9, r"leaf: has no numbers for 550 nm \(visible\), its bands are 850 nm to"),
+        (
+            "glass",
+            1064e-9,
+            r"glass: .* 1064 nm \(near infrared\), its bands are .* 1000 nm and 1450",
+        ),
+        ("steel", 10.6e-6, r"steel: has no numbers for 10\.6 um \(infrared\)"),
+        ("water", 1900e-9, r"water: has no numbers for 1900 nm \(short-wave infrared\)"),
+        ("water", 300e-9, r"water: has no numbers for 300 nm \(ultraviolet\)"),
+        ("water", 5e-4, r"water: has no numbers for 0\.5 mm \(submillimetre\)"),
+    ],
+)
+def test_a_wavelength_outside_of_all_bands_is_refused(
+    name: str, wavelength: float, message: str
+) -> None:
+    with pytest.raises(ParameterError, match=f"material {message}"):
+        material_library()[name].at(wavelength)
+
+
+def test_the_library_holds_at_the_wavelengths_of_the_lidars_there_are() -> None:
+    for material in material_library().values():
+        near = {material.at(nm * 1e-9) for nm in (850, 865, 903, 905, 940, 1000)}
+        far = {material.at(nm * 1e-9) for nm in (1450, 1535, 1550, 1565, 1620)}
+        assert near == {material.at_wavelength[905e-9]}
+        assert far == {material.at_wavelength[1550e-9]}
+
+
+def test_a_set_that_names_its_wavelength_holds_a_tenth_to_either_side(tmp_path: Path) -> None:
+    table = (
+        'kind = "lambert"\nsource = "made"\n'
+        "surface = [{ wavelength = 1e-6, diffuse_reflectance = 0.3 }]"
+    )
+    material = own_material(tmp_path, table)
+    assert material.at(0.9e-6) == material.at(1.1e-6)
+    for outside in (0.899e-6, 1.101e-6):
+        with pytest.raises(ParameterError, match="its bands are 900 nm to 1100 nm"):
+            material.at(outside)
+
+
+RADAR = "{ band = [3e-3, 4e-3], ior = 2.29, extinction = 0.07, roughness_rms = 1e-4 }"
+
+
+def test_one_material_has_numbers_for_eyes_lidars_and_radars(tmp_path: Path) -> None:
+    table = (
+        'kind = "lambert"\nsource = "made"\nsurface = [\n'
+        "{ wavelength = 450e-9, diffuse_reflectance = 0.1 },\n"
+        "{ wavelength = 650e-9, diffuse_reflectance = 0.3 },\n"
+        "{ wavelength = 850e-9, diffuse_reflectance = 0.5 },\n"
+        f"{RADAR},\n]"
+    )
+    material = own_material(tmp_path, table)
+    seen = material.between(380e-9, 780e-9)
+    assert [(w, numbers.diffuse_reflectance) for w, numbers in seen.items()] == [
+        (450e-9, 0.1),
+        (650e-9, 0.3),
+    ]
+    assert material.at(865e-9).diffuse_reflectance == 0.5
+    numbers = material.radar_at(3.893e-3)
+    assert numbers is not None
+    assert (numbers.ior, numbers.extinction, numbers.roughness_rms) == (2.29, 0.07, 1e-4)
+    assert numbers.diffuse_reflectance is None
+    with pytest.raises(ParameterError, match=r"no numbers for 12\.5 mm \(radar\).* 3 mm to 4 mm"):
+        material.radar_at(12.5e-3)
+
+
+def test_a_material_without_numbers_for_radars_says_so(tmp_path: Path) -> None:
+    assert material_library()["concrete"].radar_at(3.9e-3) is None
+    table = 'kind = "lambert"\nsource = "made"\nsurface = [{ diffuse_reflectance = 0.3 }]'
+    assert own_material(tmp_path, table).radar_at(3.9e-3) is None
+
+
+def test_numbers_for_all_light_are_numbers_for_the_visible_too(tmp_path: Path) -> None:
+    table = 'kind = "lambert"\nsource = "made"\nsurface = [{ diffuse_reflectance = 0.3 }]'
+    seen = own_material(tmp_path, table).between(380e-9, 780e-9)
+    assert {w: numbers.diffuse_reflectance for w, numbers in seen.items()} == {780e-9: 0.3}
 
 
 def test_a_base_lends_its_numbers_and_takes_another_colour(tmp_path: Path) -> None:

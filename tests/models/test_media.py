@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sensor_models.light.media import absorption_by_visibility
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.model import Medium
+from sensor_models.scene.weather import absorption_by_visibility
 from tests.models.scene_files import write_manifest
 
 

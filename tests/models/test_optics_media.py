@@ -9,6 +9,7 @@ from scipy import integrate
 from sensor_models.core.quantities import ParameterError
 from sensor_models.kernels.light import media as kernel
 from sensor_models.light import media
+from sensor_models.scene import weather
 from sensor_models.scene.model import Medium
 
 LAWS = [(2.0, 5.0, 10.0), (3.5, 2.0, 7.0), (0.5, 4.0, 2.0)]
@@ -145,15 +146,15 @@ def test_media_that_cannot_be_are_refused(wrong, message):
 
 def test_fog_leaves_a_contrast_of_five_percent_at_its_visibility():
     for visibility in (10.0, 50.0, 400.0):
-        absorption = media.absorption_by_visibility(visibility, 1550e-9)
+        absorption = weather.absorption_by_visibility(visibility, 1550e-9)
         # the inverse of an exponential
         assert kernel.transmission(absorption, visibility) == pytest.approx(0.05, rel=1e-14)
-    assert media.absorption_by_visibility(50.0) == pytest.approx(0.0599, abs=1e-4)  # 3 digits
+    assert weather.absorption_by_visibility(50.0) == pytest.approx(0.0599, abs=1e-4)  # 3 digits
 
 
 def test_haze_leaves_five_percent_of_green_light_at_its_visibility():
     for visibility in (800.0, 3e3, 2e4, 1e5):
-        left = kernel.transmission(media.absorption_by_visibility(visibility), visibility)
+        left = kernel.transmission(weather.absorption_by_visibility(visibility), visibility)
         assert left == pytest.approx(0.05, rel=1e-12)  # rounding
 
 
@@ -161,9 +162,9 @@ def test_haze_leaves_five_percent_of_green_light_at_its_visibility():
     ("visibility", "exponent"), [(400.0, 0.0), (750.0, 0.25), (3e3, 0.82), (2e4, 1.3), (6e4, 1.6)]
 )
 def test_haze_is_clearer_to_longer_waves(visibility, exponent):
-    ratio = media.absorption_by_visibility(visibility, 1100e-9) / media.absorption_by_visibility(
-        visibility
-    )
+    ratio = weather.absorption_by_visibility(
+        visibility, 1100e-9
+    ) / weather.absorption_by_visibility(visibility)
     # roundings; twice the wavelength of green light
     assert ratio == pytest.approx(2.0**-exponent, rel=1e-12)
 
@@ -174,17 +175,17 @@ def decibels_per_km(absorption):
 
 def test_rain_and_snow_attenuate_as_recommended():
     # roundings of a logarithm of an exponential
-    assert decibels_per_km(media.absorption_by_rain(1.0)) == pytest.approx(1.076, rel=1e-12)
-    assert decibels_per_km(media.absorption_by_rain(25.0)) == pytest.approx(
+    assert decibels_per_km(weather.absorption_by_rain(1.0)) == pytest.approx(1.076, rel=1e-12)
+    assert decibels_per_km(weather.absorption_by_rain(25.0)) == pytest.approx(
         1.076 * 25.0**0.67, rel=1e-12
     )
-    wet, dry = (media.absorption_by_snow(1.0, 1550e-9, wet=wet) for wet in (True, False))
+    wet, dry = (weather.absorption_by_snow(1.0, 1550e-9, wet=wet) for wet in (True, False))
     assert decibels_per_km(wet) == pytest.approx(3.7855466 + 1.023e-4 * 1550, rel=1e-12)
     assert decibels_per_km(dry) == pytest.approx(5.4958776 + 5.42e-5 * 1550, rel=1e-12)
-    assert media.absorption_by_snow(2.0, 905e-9) / media.absorption_by_snow(
+    assert weather.absorption_by_snow(2.0, 905e-9) / weather.absorption_by_snow(
         1.0, 905e-9
     ) == pytest.approx(2.0**1.38, rel=1e-12)
-    assert media.absorption_by_rain(0.0) == 0.0
+    assert weather.absorption_by_rain(0.0) == 0.0
 
 
 def test_absorption_of_a_clear_solid_by_its_index():

@@ -128,20 +128,23 @@ def test_two_way_surfaces_send_back_no_more_than_they_get(
     assert 0.0 <= share <= 1.0 + 1e-3
 
 
-def test_materials_are_packed_at_the_nearest_wavelength():
+def test_materials_are_packed_by_the_band_of_the_wavelength():
     two = Material(
         "paint",
         TWO_LAYER,
         {905e-9: SurfaceParameters(ior=1.5), 1550e-9: SurfaceParameters(ior=1.4)},
         two_way=True,
     )
-    table = pack_materials([material(LAMBERT), two], 1500e-9)
+    grey = Material("grey", LAMBERT, {905e-9: SurfaceParameters(band=(1e-7, 1e-4))})
+    table = pack_materials([grey, two], 1500e-9)
     assert table.shape == (2, kernel.SURFACE_SIZE)
     assert table[:, kernel.KIND].tolist() == [kernel.LAMBERT, kernel.TWO_LAYER]
     assert table[:, kernel.TWO_WAY].tolist() == [0.0, 1.0]
     assert table[1, kernel.IOR] == 1.4
     assert pack_materials([two], 905e-9)[0, kernel.IOR] == 1.5
     assert pack_materials([], 905e-9).shape == (0, kernel.SURFACE_SIZE)
+    with pytest.raises(ParameterError, match=r"material paint: has no numbers for 3\.9 mm"):
+        pack_materials([two, grey], 3.9e-3)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
 
 import sensor_models
@@ -20,6 +21,7 @@ from sensor_models.core.quantities import real
 from sensor_models.output import records
 from sensor_models.output.files import OutputError
 from sensor_models.output.records import Record, RecordFormat, RecordParameters
+from sensor_models.output.spool import QUEUED_BLOCKS, Spool
 
 FORMATS = list(RecordFormat)
 
@@ -91,18 +93,18 @@ def test_a_slow_disk_makes_the_sensor_wait_instead_of_filling_the_memory(
     tmp_path, small_blocks, monkeypatch
 ):
     gate = threading.Event()
-    write = records._Spool._write
+    write = Spool._write
 
     def slow(spool, row, block):
         gate.wait()
         write(spool, row, block)
 
-    monkeypatch.setattr(records._Spool, "_write", slow)
+    monkeypatch.setattr(Spool, "_write", slow)
     record = level_record(tmp_path)
     done = []
 
     def fill():
-        for k in range(4 * (records.QUEUED_BLOCKS + 10)):
+        for k in range(4 * (QUEUED_BLOCKS + 10)):
             record.append(k, k, (float(k),))
             done.append(k)
 
@@ -110,7 +112,7 @@ def test_a_slow_disk_makes_the_sensor_wait_instead_of_filling_the_memory(
     stepping.start()
     deadline = time.monotonic() + 30
     # One block is at the worker, the queue is full, and one more waits to get in.
-    stuck_at = 4 * (records.QUEUED_BLOCKS + 2) - 1
+    stuck_at = 4 * (QUEUED_BLOCKS + 2) - 1
     while len(done) < stuck_at and time.monotonic() < deadline:
         time.sleep(0.01)
     stepping.join(0.2)
@@ -120,7 +122,7 @@ def test_a_slow_disk_makes_the_sensor_wait_instead_of_filling_the_memory(
     stepping.join()
     record.close()
     with record.file.open(newline="") as stream:
-        assert len(list(csv.DictReader(stream))) == 4 * (records.QUEUED_BLOCKS + 10)
+        assert len(list(csv.DictReader(stream))) == 4 * (QUEUED_BLOCKS + 10)
 
 
 def test_a_directory_that_cannot_be_used_is_refused_when_opening(tmp_path):
@@ -157,7 +159,8 @@ def test_a_directory_removed_meanwhile_is_told_once_while_appending(tmp_path, sm
     assert "No such file or directory" in str(error)
     for k in range(100):
         record.append(k, k, (0.0,))
-    record.close()
+    with pytest.raises(OutputError, match="No such file or directory"):
+        record.close()
     assert record_threads() == []
     assert list(tmp_path.iterdir()) == []
 
@@ -176,18 +179,49 @@ def fill_disk(limit):
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 """
 
-#: The disk is full while the samples are spooled: some append tells it, and none after that.
+#: The disk is full while the samples are spooled and after: some append tells it, and closing.
 FULL_WHILE_SPOOLING = """
-fill_disk(200_000)
+append(40_000)
+record._spool.flush()
+fill_disk(50_000)
 told = []
-for k in range(1_000_000):
+for k in range(40_000, 1_000_000):
     try:
         record.append(k, k / 7, (k / 3,))
     except OutputError as error:
         told.append(str(error))
+assert len(told) == 1
+try:
+    record.close()
+except OutputError as error:
+    told.append(str(error))
 record.close()
 print(*told)
-assert len(told) == 1
+assert len(told) == 2
+"""
+
+#: The disk is full for a while.
+SPACE_AGAIN = """
+soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, hard))
+told = []
+try:
+    append(100_000)
+except OutputError as error:
+    told.append(str(error))
+next_one = record.next_index
+for k in range(next_one, 100_000):
+    record.append(k, k / 7, (k / 3,))
+record._spool.flush()
+resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+for k in range(100_000, 200_000):
+    record.append(k, k / 7, (k / 3,))
+try:
+    record.close()
+except OutputError as error:
+    told.append(str(error))
+assert len(told) == 2, told
+print(record.lost, told[1])
 """
 
 #: The samples are spooled, then the disk is full: closing tells it, and closing again does not.
@@ -217,6 +251,33 @@ def test_a_full_disk_is_told_once_and_leaves_the_earlier_file_whole(tmp_path, ou
     assert earlier.read_bytes() == b"earlier"
     assert names_in(tmp_path) == ["index.jsonl", earlier.name]
     assert len(index_of(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("output_format", FORMATS)
+def test_a_disk_with_space_again_is_written_to_and_what_was_lost_is_counted(
+    tmp_path, output_format
+):
+    done = run(SPACE_AGAIN, tmp_path, output_format)
+    assert (done.returncode, done.stderr) == (0, "")
+    lost, _, message = done.stdout.partition(" ")
+    line = index_of(tmp_path)[1]
+    assert line["lost"] == int(lost) > 0
+    assert f"{lost} of 200000 samples are lost" in message
+    if output_format == RecordFormat.csv:
+        with (tmp_path / "s.csv").open(newline="") as stream:
+            rows = [(int(r["sample"]), float(r["level"])) for r in csv.DictReader(stream)]
+    else:
+        table = pyarrow.parquet.read_table(tmp_path / "s.parquet").to_pydict()
+        rows = list(zip(table["sample"], table["level"], strict=True))
+    assert all(level == k / 3 for k, level in rows)
+    samples = [k for k, _ in rows]
+    assert len(samples) == line["samples"] == 200_000 - line["lost"]
+    # 8333 rows go into 200000 bytes, in whole blocks; those of a block that begins before the
+    # disk has space again and ends after it are there.
+    assert samples[:8000] == list(range(8000))
+    assert samples[-100_000:] == list(range(100_000, 200_000))
+    assert samples == sorted(samples)
+    assert line["sample"] == [0, 199_999]
 
 
 # --- the end of the process

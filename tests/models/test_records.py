@@ -18,7 +18,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sensor_models.core.quantities import ParameterError, boolean, choice, integer, real, string
+from sensor_models.core.quantities import (
+    ParameterError,
+    boolean,
+    choice,
+    flattener,
+    integer,
+    real,
+    string,
+)
 from sensor_models.output import records
 from sensor_models.output.files import OutputError
 from sensor_models.output.records import (
@@ -26,7 +34,6 @@ from sensor_models.output.records import (
     RecordFormat,
     RecordParameters,
     columns_of,
-    flattener,
 )
 
 FORMATS = list(RecordFormat)
@@ -135,6 +142,8 @@ def test_parquet_columns_have_types_units_and_descriptions(tmp_path):
     units = [field.metadata[b"unit"].decode() for field in schema]
     assert units == ["1", "s", "rad", "1", "1", "1", "rad/s", "rad/s"]
     assert schema.field("position").metadata[b"description"] == b"Position of the joint"
+    of_the_file = pyarrow.parquet.read_metadata(record.file).metadata
+    assert json.loads(of_the_file[b"units"]) == dict(zip(schema.names, units, strict=True))
 
 
 def test_values_that_are_not_finite_survive(tmp_path):

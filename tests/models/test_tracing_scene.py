@@ -175,17 +175,18 @@ def test_several_threads_trace_while_bodies_move():
         looker.start()
     poses = np.zeros((20, 7))
     poses[:, 3] = 1.0
-    for step in range(200):
+    step = 0
+    while step < 200 or (len(seen) < 2 and not failures):  # however few turns the others get
         poses[:, 0] = step % 4
         rays.move_all(poses)
         rays.commit()
+        step += 1
     stop.set()
     for looker in lookers:
         looker.join()
     rays.close()
     assert not failures
     assert seen <= {1.0, 2.0, 3.0, 4.0}
-    assert len(seen) > 1
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")

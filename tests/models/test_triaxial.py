@@ -8,8 +8,9 @@ import pytest
 from sensor_models.core.faults import NO_FAULT, Fault, FaultMode, FaultWave
 from sensor_models.core.quantities import ParameterError
 from sensor_models.inertial.corruption import DriftType, RoundingMode
-from sensor_models.inertial.triaxial import Triaxial, TriaxialParameters
+from sensor_models.inertial.triaxial import TriaxialParameters
 from tests import oracles
+from tests.chain import Triaxial
 
 LIMIT = (19.6133, 19.6133, 19.6133)
 NEGATIVE_LIMIT = (-19.6133, -19.6133, -19.6133)

@@ -10,13 +10,13 @@ import pytest
 from sensor_models.core.quantities import NO_LIMIT, ParameterError, quantities_of
 from sensor_models.inertial.corruption import BoundMode, DriftType, RoundingMode
 from sensor_models.inertial.triaxial import (
-    Triaxial,
     TriaxialParameters,
     has_limits,
     pack,
     stream_keys,
 )
 from sensor_models.kernels.inertial.sensing_element import RING_ROWS
+from tests.chain import Triaxial
 
 THREE = (1.0, 1.0, 1.0)
 

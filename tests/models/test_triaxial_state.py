@@ -7,7 +7,8 @@ import pytest
 
 from sensor_models.core.faults import NO_FAULT, Fault, FaultMode
 from sensor_models.inertial.corruption import DriftType
-from sensor_models.inertial.triaxial import Triaxial, TriaxialParameters
+from sensor_models.inertial.triaxial import TriaxialParameters
+from tests.chain import Triaxial
 from tests.kernels.test_triaxial import ALL
 
 PRESENT = (Fault(FaultMode.present), NO_FAULT, Fault(FaultMode.present))

@@ -181,7 +181,7 @@ def test_check_says_what_is_in_a_scene(capsys: pytest.CaptureFixture[str]) -> No
     for line in (
         "entity     101 vehicle_1, vehicle, on vehicle_1, ",
         "body       vehicle_3 at 12.6, -8, 0.01 m",
-        "material   glass, dielectric at 905 nm, 1550 nm; clear window glass: Rubin",
+        "material   glass, dielectric from 850 nm to 1000 nm, 1450 nm to 1620 nm; clear window",
         "medium     air, extinction 6.",
         "magnetic   0, 2e-05, -4.5e-05 T",
         "extent     x from -120.00 to 120.00 m",

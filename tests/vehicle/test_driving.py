@@ -4,11 +4,13 @@ import mujoco
 import numpy as np
 import pytest
 
-from fmus.vehicle.parameters import VehicleCommands
+from fmus.vehicle.parameters import VehicleCommands, VehicleParameters
+from fmus.vehicle.simulation import SimulationError, VehicleSimulation
 from tests.vehicle.driving import (
     HALT,
     LANE,
     RADIUS,
+    YARD,
     at_rest,
     drive,
     lowest_above_terrain,
@@ -138,3 +140,23 @@ def test_nothing_falls_through_the_terrain_in_random_driving() -> None:
     assert lowest_above_terrain(track) > -0.05
     assert np.abs(track.position[:, :2]).max() < 120.0
     assert np.linalg.norm(np.diff(track.position[:, :2], axis=0), axis=1).sum() > 60.0
+
+
+@pytest.mark.parametrize("duration", [1e9, 1e300])
+def test_a_step_of_too_many_inner_steps_is_refused_and_changes_nothing(duration: float) -> None:
+    vehicle, twin = at_rest(), at_rest()
+    before = {name: array.tobytes() for name, array in vehicle.state().items()}
+    with pytest.raises(SimulationError, match=r"more than 1000000 inner steps .* at most \d+ s"):
+        vehicle.advance(duration, rolling(1.0))
+    assert {name: array.tobytes() for name, array in vehicle.state().items()} == before
+    for each in (vehicle, twin):
+        each.advance(0.1, rolling(1.0))
+    assert vehicle.reading().position.tolist() == twin.reading().position.tolist()
+
+
+def test_times_coarser_than_the_inner_step_are_refused() -> None:
+    vehicle = VehicleSimulation(VehicleParameters(), YARD, start=1.7e18)
+    vehicle.start(HALT)
+    for end in (1.7e18, 1.7e18 + 256.0):
+        with pytest.raises(SimulationError, match="numbers of this size are 256 s apart"):
+            vehicle.advance(end, rolling(1.0))

@@ -103,7 +103,8 @@ def put_pixel_ray(
         t_min = nearest_allowed(view, origin)
     along = (rays.directions[ray, 0], rays.directions[ray, 1], rays.directions[ray, 2])
     direction = rotate(rays.poses[camera, row], along)
-    set_ray(view, packet, lane, origin, direction, t_min, reach_of(task, along), 0.0)
+    reach, time = reach_of(task, along), rays.times[row]
+    set_ray(view, packet, lane, origin, direction, t_min, reach, time)
 
 
 @njit(**ACCESS)

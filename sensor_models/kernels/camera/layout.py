@@ -51,6 +51,7 @@ class Rays(NamedTuple):
     directions: NDArray[np.float64]  # (pixels x rays, 3), unit vectors in the sensor frame
     axes: NDArray[np.float64]  # (pixels, 3), through the middle of each pixel
     poses: NDArray[np.float64]  # (cameras, 1 or rows, 12), rotation to the world, then position
+    times: NDArray[np.float64]  # (1 or rows,): when rows are taken, as a share of the read-out
 
 
 class Images(NamedTuple):

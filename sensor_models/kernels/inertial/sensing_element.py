@@ -11,14 +11,23 @@ by a matrix, so with e = x - (u - s L) and f = x' - s
 
     (e, f) <- A (e, f),   s = (u - last u)/dt
 
-It starts in equilibrium with the first input.
+It starts in equilibrium with the first input. Where the motion is known between samples
+(``steps``), the inputs lie closer than the samples: at least 12 in a period of the cutoff, but at
+most 64 in a sampling period, so that the straight lines between them take sinc(1/12)^2 of a signal
+at the cutoff, 0.2 dB. Where only samples are known, a signal near half their rate loses 4.7 dB
+more: 80 Hz of 200 Hz.
+
+Noise in front of the low-pass is drawn for each input, with the deviation density sqrt(rate of
+inputs), so it is white up to half that rate. What a low-pass of order 1 would let pass of the noise
+beyond is missing: at most 15 % of the power; of order 2 it is 1 %.
 
 Delay: the value at t_k is that of t_k - delay - jitter |n|, n a normal draw that the axes share
 (they are sampled at once). |n| has the mean square 1, so ``jitter`` is the root mean square of the
 random part, and nothing is taken from the future. The signal is linear between samples. Before the
 first sample, and before the oldest of the ``RING_ROWS`` in memory, it is taken as constant.
 
-Not modelled: what the input does between samples, hence aliasing of faster signals.
+Not modelled: what the input does between the instants that it is taken at, hence aliasing of faster
+signals.
 """
 
 import math

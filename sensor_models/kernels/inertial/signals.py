@@ -49,7 +49,14 @@ from sensor_models.kernels.inertial import triaxial_layout as at
 from sensor_models.kernels.inertial.corruption import round_to_code
 from sensor_models.kernels.inertial.magnetic_field import field_at
 from sensor_models.kernels.math.faults import MODE, MODE_NONE
-from sensor_models.kernels.math.motion import ANGULAR_VELOCITY, ORIENTATION, POSITION, VELOCITY
+from sensor_models.kernels.math.motion import (
+    ACCELERATION,
+    ANGULAR_ACCELERATION,
+    ANGULAR_VELOCITY,
+    ORIENTATION,
+    POSITION,
+    VELOCITY,
+)
 from sensor_models.kernels.math.rotations import (
     Triple,
     compose,
@@ -70,16 +77,13 @@ from sensor_models.kernels.options import INLINE, PLAIN
 
 Floats = NDArray[np.float64]
 
-#: Places in the state of a body behind those of ``kernels.math.motion``, and its two sizes.
-ACCELERATION, ANGULAR_ACCELERATION = 13, 16
-BODY_SIZE, BODY_SIZE_WITH_ACCELERATIONS = 13, 19
-
 #: Kinds of sensors.
 ACCELEROMETER, GYROSCOPE, MAGNETOMETER = range(3)
 
 #: Layout of the parameters: the unit's own, then a block for each sensor.
-ACCELERATIONS_GIVEN, SENSORS, INCREMENTS, COMPOSED, LSB_VELOCITY, LSB_ANGLE = range(6)
-UNIT_SIZE = 6
+#: OVERSAMPLING is the number of instants in a sampling period at which low-passes take their input.
+ACCELERATIONS_GIVEN, SENSORS, INCREMENTS, COMPOSED, LSB_VELOCITY, LSB_ANGLE, OVERSAMPLING = range(7)
+UNIT_SIZE = 7
 #: Layout of a block. FORCE_MATTERS says whether the specific force is needed, TURN is the matrix C
 #: row by row, CHAIN is the part of ``kernels.inertial.triaxial``.
 KIND, SECOND_ORDER, FORCE_MATTERS = range(3)

@@ -10,7 +10,7 @@ eq. 22-25, and GYM; 10 and 11: CORR; stages without a number are extensions of t
     4   cross-axis      A u
     5   acceleration    + A_LAE f, f the specific force (gyroscopes)
     6   total noise     + N(0, σ²)
-    7   spectral noise  + N(0, N² ν), ν the sampling rate, or N(0, N² B) for a bandwidth B
+    7   spectral noise  + N(0, N² ν), ν the sampling rate, or N(0, D² B) for a bandwidth B
     8   drift           + x + flicker noise (``kernels.inertial.corruption``)
     9   scale           k (1 + e + (T - T_ref) e')
     10  codes, limits   ``kernels.inertial.corruption``
@@ -19,10 +19,12 @@ eq. 22-25, and GYM; 10 and 11: CORR; stages without a number are extensions of t
 A stage that is off leaves the bits of the signal as they are.
 
 Spectral noise: N is the two-sided density, the random walk coefficient of the integrated signal;
-its Allan deviation is N/√τ, and its one-sided density √2 N. Data sheets that give a one-sided
-density over a bandwidth B have ``noise_bandwidth`` = B, and σ = N √B at any rate, white: that is
-the density they state if ν = 2 B, and more or less if the sensor is sampled slower or faster. With
-no rate declared σ is N/√dt, and 0 for the first sample, which has no dt.
+its Allan deviation is N/√τ at any rate, and its one-sided density √2 N. Data sheets that measure
+spectra give a one-sided density D (``noise_one_sided``): N = D/√2, and σ = D √(ν/2). With a fixed
+bandwidth B (``noise_bandwidth``) σ = D √B at any rate, white: that is the density D if ν = 2 B, and
+more or less if the sensor is sampled slower or faster. With no rate declared σ is N/√dt, and 0
+for the first sample, which has no dt. With ``filter_noise`` the noise is added in front of the
+low-pass (``kernels.inertial.sensing_element``).
 
 Random numbers: the terms (noise, density, drift, instability, jitter) are streams, samples their
 counters. The four words of a block are the draws of the axes x y z (one is left over), so a term
@@ -42,8 +44,6 @@ numbers, not as an array: they stay in registers if the stages are inlined, whic
 nothing has to be loaded again after each store that might have changed it. All that depends on dt
 is kept until dt changes (``kernels.inertial.triaxial_layout``).
 """
-
-import math
 
 import numpy as np
 from numba import njit
@@ -71,42 +71,26 @@ __all__ = [
     "FINAL",
     "IDEAL",
     "KEY_ROWS",
-    "LAST",
     "PARAMETER_SIZE",
     "ROUNDING_MODE",
     "SATURATED",
     "SELECTED",
-    "SENSOR_STATE_SIZE",
     "STAGE_ROWS",
     "STATE_SIZE",
     "WITH_ERRORS",
     "corrupt",
-    "sample",
-    "sample_batch",
+    "follow",
 ]
 
 Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
 
-#: Layout of the state of a sensor of its own: that of the stages, how far it has come, the time
-#: of the last sample, and the stages of that sample, row by row.
-PHASE = STATE_SIZE
-TIME = PHASE + 1
-LAST = TIME + 1
-SENSOR_STATE_SIZE = LAST + 3 * STAGE_ROWS
-FRESH, AT_START, RUNNING = 0.0, 1.0, 2.0
-
 CORRUPT_SIGNATURE = (
     "void(float64[::1], uint64[:,::1], float64[::1], float64[:,::1],"
     " int64, float64, float64, float64, float64[::1], float64[::1], float64[:,::1])"
 )
-SAMPLE_SIGNATURE = (
-    "void(float64[::1], uint64[:,::1], float64[::1], float64[:,::1],"
-    " int64, float64, float64, float64[::1], float64[::1], float64[:,::1])"
-)
-BATCH_SIGNATURE = (
-    "void(float64[::1], uint64[:,::1], float64[::1], float64[:,::1], int64, float64[::1],"
-    " float64[::1], float64[:,::1], float64[:,::1], float64[:,::1], float64[:,::1])"
+FOLLOW_SIGNATURE = (
+    "void(float64[::1], uint64[:,::1], float64[::1], int64, int64, float64, float64[::1])"
 )
 
 
@@ -167,69 +151,30 @@ def corrupt(
     stage.report(parameters, state, faults, time, stages)
 
 
-@njit(SAMPLE_SIGNATURE, **PLAIN)
-def sample(
+@njit(FOLLOW_SIGNATURE, **PLAIN)
+def follow(
     parameters: Floats,
     keys: Keys,
     state: Floats,
-    faults: Floats,
     index: int,
-    time: float,
-    temperature: float,
-    force: Floats,
+    lane: int,
+    dt: float,
     ideal: Floats,
-    stages: Floats,
 ) -> None:
-    """One sample of a sensor that knows its last instant; arguments as for ``corrupt``.
+    """Move the low-pass on to an instant between two samples.
 
-    A sample at the start instant replaces the start, later ones at a time that does not advance
-    leave everything as it was and report the last sample again. A time that is not finite makes
-    all stages NaN and leaves the state alone.
+    Args:
+        parameters: as for ``corrupt``.
+        keys: as for ``corrupt``.
+        state: after a sample.
+        index: number of that sample.
+        lane: number of the instant since then, from 1 on.
+        dt: time since the last instant.
+        ideal: ideal signal in the sensor's frame.
     """
-    dt = 0.0
-    if state[PHASE] != FRESH:
-        dt = max(time - state[TIME], 0.0)
-    if not math.isfinite(time) or (dt == 0.0 and state[PHASE] == RUNNING):
-        for place in range(3 * STAGE_ROWS):
-            held = state[LAST + place] if math.isfinite(time) else math.nan
-            stages[place // 3, place % 3] = held
+    signal = stage.vector_at(ideal, 0)
+    if not stage.is_finite(signal, signal, 0.0):
         return
-    corrupt(
-        parameters, keys, state[:PHASE], faults, index, time, dt, temperature, force, ideal, stages
-    )
-    state[PHASE] = AT_START if dt == 0.0 else RUNNING
-    state[TIME] = time
-    for place in range(3 * STAGE_ROWS):
-        state[LAST + place] = stages[place // 3, place % 3]
-
-
-@njit(BATCH_SIGNATURE, **PLAIN)
-def sample_batch(
-    parameters: Floats,
-    keys: Keys,
-    state: Floats,
-    faults: Floats,
-    first_index: int,
-    times: Floats,
-    temperatures: Floats,
-    forces: Floats,
-    ideals: Floats,
-    stages: Floats,
-    reported: Floats,
-) -> None:
-    """Samples ``first_index``, ``first_index + 1``, ...; a row of ``reported`` for each."""
-    for i in range(len(times)):
-        sample(
-            parameters,
-            keys,
-            state,
-            faults,
-            first_index + i,
-            times[i],
-            temperatures[i],
-            forces[i],
-            ideals[i],
-            stages,
-        )
-        for axis in range(3):
-            reported[i, axis] = stages[FINAL, axis]
+    if int(parameters[at.FLAGS]) & at.MISALIGNED:
+        signal = stage.multiply(parameters, at.MISALIGNMENT, signal)
+    stage.low_pass(parameters, keys, state, index, lane, dt, signal)

@@ -37,6 +37,8 @@ NO_DRIFT, RANDOM_WALK, GAUSS_MARKOV = range(3)
 MISALIGNED, FILTERED, DELAYED, RANGED, OFFSET, CROSSED, ACCELERATED = (1 << i for i in range(7))
 NOISY, DENSE, DRIFTING, UNSTABLE, SCALED = (1 << i for i in range(7, 12))
 ROUNDED, LIMITED, LIMITED_MEAN = (1 << i for i in range(12, 15))
+#: The density noise goes through the low-pass instead of being added behind it.
+NOISE_FILTERED = 1 << 15
 
 #: Layout of the parameters: single values, then vectors, then matrices.
 FLAGS, RATE, REFERENCE_TEMPERATURE, NOISE_BANDWIDTH, DRIFT_KIND, DRIFT_STATIONARY = range(6)
@@ -46,18 +48,19 @@ NOISE_RMS, NOISE_DENSITY, DRIFT_SIZE, BOUND_LOWER, BOUND_UPPER = range(25, 40, 3
 INSTABILITY, SCALE, SCALE_TEMPERATURE = range(40, 49, 3)
 CODE_STEP, ANCHOR, LOWER, UPPER, SELECTED = range(49, 64, 3)
 MISALIGNMENT, CROSS_AXIS, LINEAR_ACCELERATION_EFFECT = range(64, 91, 9)
-PARAMETER_SIZE = 91
+#: How many inputs the low-pass takes in a sampling period.
+OVERSAMPLING = 91
+PARAMETER_SIZE = 92
 
 #: Layout of the state: drift, flicker noise, was there a value before and which (of each axis,
-#: before limits), slots of the faults, low-pass, past signals.
+#: before limits), slots of the faults, low-pass, the step, and past signals.
 DRIFT = 0
 FLICKER = DRIFT + 3
 MEAN_STARTED = FLICKER + 3 * FLICKER_STATES
 LAST_DISCRETE = MEAN_STARTED + 1
 SLOTS = LAST_DISCRETE + 3
 FILTER_STATE = SLOTS + 3 * SLOT_SIZE
-RING = FILTER_STATE + sensing_element.FILTER_STATE_SIZE
-STEP = RING + sensing_element.RING_STATE_SIZE
+STEP = FILTER_STATE + sensing_element.FILTER_STATE_SIZE
 #: The step: the time it belongs to, density noise of three axes, what is left of the drift and
 #: the spread of what is new on three axes, low-pass, and for each state of flicker noise what is
 #: left of it, the spread of what is new, and the factor that it counts with.
@@ -69,7 +72,9 @@ FILTER_STEP = DRIFT_SPREAD + 3
 FLICKER_KEPT = FILTER_STEP + sensing_element.FILTER_COEFFICIENTS
 FLICKER_SPREAD = FLICKER_KEPT + FLICKER_STATES
 FLICKER_GAIN = FLICKER_SPREAD + FLICKER_STATES
-STATE_SIZE = FLICKER_GAIN + FLICKER_STATES
+#: Last, because it is long, and only a sensor with a delay has to keep a copy of it.
+RING = FLICKER_GAIN + FLICKER_STATES
+STATE_SIZE = RING + sensing_element.RING_STATE_SIZE
 
 #: Share by which two times are the same: instants k/rate are rounded.
 SAME_TIME = 1e-6
@@ -88,7 +93,10 @@ def prepare_step(parameters: Floats, state: Floats, dt: float) -> None:
     flags = int(parameters[FLAGS])
     if flags & FILTERED:
         sensing_element.filter_coefficients(
-            state[FILTER_STEP:FLICKER_KEPT], parameters[CUTOFF], int(parameters[ORDER]), dt
+            state[FILTER_STEP:FLICKER_KEPT],
+            parameters[CUTOFF],
+            int(parameters[ORDER]),
+            dt / parameters[OVERSAMPLING],
         )
     if flags & UNSTABLE:
         for i in range(FLICKER_STATES):
@@ -105,6 +113,8 @@ def _prepare_noise(parameters: Floats, state: Floats, dt: float) -> None:
         bandwidth = parameters[RATE]
     elif bandwidth == 0.0 and dt > 0.0:
         bandwidth = 1.0 / dt
+    if int(parameters[FLAGS]) & NOISE_FILTERED:
+        bandwidth *= parameters[OVERSAMPLING]
     state[DRIFT_KEPT], spread = 1.0, math.sqrt(dt)
     if parameters[DRIFT_KIND] == GAUSS_MARKOV:
         state[DRIFT_KEPT], spread = gauss_markov(dt, parameters[TIME_CONSTANT])

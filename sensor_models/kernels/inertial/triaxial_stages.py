@@ -139,6 +139,32 @@ def is_finite(ideal: Vector, force: Vector, temperature: float) -> bool:
     return 0.0 * a + 0.0 * b + 0.0 * c + 0.0 * d + 0.0 * e + 0.0 * f + 0.0 * temperature == 0.0
 
 
+@njit(**INLINE)
+def white(key: Key, index: int, lane: int, sigmas: Vector) -> Vector:
+    """White noise of three axes."""
+    x, y, z, _ = normals(key, index, lane)
+    return sigmas[0] * x, sigmas[1] * y, sigmas[2] * z
+
+
+@njit(**PLAIN)
+def low_pass(
+    parameters: Floats, keys: Keys, state: Floats, index: int, lane: int, dt: float, signal: Vector
+) -> Vector:
+    """The low-pass, with the noise in front of it if it is there.
+
+    Its input is that of sample ``index`` in lane 0, and in further lanes those after that sample.
+    It starts in equilibrium with a signal without noise.
+    """
+    filtering = state[at.FILTER_STATE : at.STEP]
+    flags = int(parameters[at.FLAGS])
+    if flags & at.NOISE_FILTERED and filtering[sensing_element.FILTER_STARTED] != 0.0:
+        sigmas = vector_at(state, at.DENSITY_SIGMA)
+        signal = add(signal, white(key_of(keys, at.DENSITY_KEY), index, lane, sigmas))
+    coefficients = state[at.FILTER_STEP : at.FLICKER_KEPT]
+    passed: Vector = sensing_element.low_pass(coefficients, filtering, signal, dt)
+    return passed
+
+
 @njit(**PLAIN)
 def sense(
     parameters: Floats,
@@ -152,14 +178,13 @@ def sense(
     """Low-pass and delay."""
     flags = int(parameters[at.FLAGS])
     if flags & at.FILTERED:
-        signal = sensing_element.low_pass(
-            state[at.FILTER_STEP : at.FLICKER_KEPT], state[at.FILTER_STATE : at.RING], signal, dt
-        )
+        part = dt / parameters[at.OVERSAMPLING]
+        signal = low_pass(parameters, keys, state, index, 0, part, signal)
     if flags & at.DELAYED:
         draw, _, _, _ = normals(key_of(keys, at.JITTER_KEY), index, 0)
         instant = time - parameters[at.DELAY] - parameters[at.JITTER] * abs(draw)
-        sensing_element.remember(state[at.RING : at.STEP], signal, time)
-        signal = sensing_element.recall(state[at.RING : at.STEP], instant)
+        sensing_element.remember(state[at.RING : at.STATE_SIZE], signal, time)
+        signal = sensing_element.recall(state[at.RING : at.STATE_SIZE], instant)
     return signal
 
 
@@ -186,23 +211,16 @@ def distort(parameters: Floats, flags: int, warmer: float, force: Vector, signal
 
 
 @njit(**INLINE)
-def white(key: Key, index: int, sigmas: Vector) -> Vector:
-    """White noise of three axes."""
-    x, y, z, _ = normals(key, index, 0)
-    return sigmas[0] * x, sigmas[1] * y, sigmas[2] * z
-
-
-@njit(**INLINE)
 def add_noise(
     parameters: Floats, flags: int, keys: Keys, state: Floats, index: int, signal: Vector
 ) -> Vector:
     """Stages 6 to 8; drift and flicker noise were moved on to this sample before."""
     if flags & at.NOISY:
         sigmas = vector_at(parameters, at.NOISE_RMS)
-        signal = add(signal, white(key_of(keys, at.NOISE_KEY), index, sigmas))
-    if flags & at.DENSE:
+        signal = add(signal, white(key_of(keys, at.NOISE_KEY), index, 0, sigmas))
+    if flags & at.DENSE and not flags & at.NOISE_FILTERED:
         sigmas = vector_at(state, at.DENSITY_SIGMA)
-        signal = add(signal, white(key_of(keys, at.DENSITY_KEY), index, sigmas))
+        signal = add(signal, white(key_of(keys, at.DENSITY_KEY), index, 0, sigmas))
     if flags & at.DRIFTING:
         signal = add(signal, vector_at(state, at.DRIFT))
     if flags & at.UNSTABLE:
@@ -282,10 +300,11 @@ def spoil(parameters: Floats, state: Floats, dt: float, stages: Floats) -> None:
 
     To the low-pass the input stays what it was.
     """
-    filtering = state[at.FILTER_STATE : at.RING]
+    filtering = state[at.FILTER_STATE : at.STEP]
     if filtering[sensing_element.FILTER_STARTED] != 0.0:
         held = vector_at(filtering, sensing_element.INPUT)
-        sensing_element.low_pass(state[at.FILTER_STEP : at.FLICKER_KEPT], filtering, held, dt)
+        coefficients = state[at.FILTER_STEP : at.FLICKER_KEPT]
+        sensing_element.low_pass(coefficients, filtering, held, dt / parameters[at.OVERSAMPLING])
     for axis in range(3):
         for row in range(at.WITH_ERRORS, at.STAGE_ROWS):
             stages[row, axis] = math.nan

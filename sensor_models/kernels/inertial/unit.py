@@ -30,8 +30,6 @@ from sensor_models.kernels.inertial import triaxial
 from sensor_models.kernels.inertial.signals import (
     ACCELERATIONS_GIVEN,
     BLOCK_SIZE,
-    BODY_SIZE,
-    BODY_SIZE_WITH_ACCELERATIONS,
     CHAIN,
     FORCE_MATTERS,
     GYROSCOPE,
@@ -41,24 +39,32 @@ from sensor_models.kernels.inertial.signals import (
     MAGNETOMETER,
     MOTION_SIZE,
     MOTION_TIME,
+    OVERSAMPLING,
     SENSORS,
     UNIT_SIZE,
 )
-from sensor_models.kernels.inertial.triaxial_layout import FINAL
+from sensor_models.kernels.inertial.triaxial_layout import FILTERED, FINAL, FLAGS
+from sensor_models.kernels.math.motion import BODY_SIZE, BODY_SIZE_WITH_ACCELERATIONS
 from sensor_models.kernels.math.rotations import Triple, store, triple_at
 from sensor_models.kernels.options import INLINE, PLAIN
 
 Floats = NDArray[np.float64]
 
-#: Layout of the state behind the motion: STAGE is one of the three below, TIME that of the last
-#: sample. Then come the last valid reading and the states of the sensors.
-STAGE, TIME, READING = MOTION_SIZE, MOTION_SIZE + 1, MOTION_SIZE + 2
+#: Layout of the state behind the motion at samples: the motion at the inputs of the low-passes.
+#: STAGE is one of the three below, TIME that of the last sample. Then come the last valid reading
+#: and the states of the sensors.
+FINE = MOTION_SIZE
+STAGE, TIME, READING = 2 * MOTION_SIZE, 2 * MOTION_SIZE + 1, 2 * MOTION_SIZE + 2
 FRESH, AT_START, RUNNING = 0.0, 1.0, 2.0
 
 SAMPLE_SIGNATURE = (
     "void(float64[::1], uint64[:,:,::1], float64[::1], float64[:,:,::1], int64, float64,"
     " float64[::1], float64, float64[::1], float64[:,::1], float64[::1], float64[::1],"
     " float64[:,::1], float64[:,::1])"
+)
+FOLLOW_SIGNATURE = (
+    "void(float64[::1], uint64[:,:,::1], float64[::1], int64, int64, float64, float64[::1],"
+    " float64[::1], float64[:,::1], float64[::1])"
 )
 BATCH_SIGNATURE = (
     "void(float64[::1], uint64[:,:,::1], float64[::1], float64[:,:,::1], int64, float64[::1],"
@@ -124,6 +130,7 @@ def advance(
 ) -> None:
     """Move the state on to a sample at a later instant, and fill the reading."""
     usable = motion_is_finite(parameters, body)
+    oversampled = parameters[OVERSAMPLING] > 1.0
     since_last = 0.0 if state[STAGE] == FRESH else time - state[TIME]
     interval = 0.0 if state[KNOWN] == 0.0 else time - state[MOTION_TIME]
     sensors = int(parameters[SENSORS])
@@ -132,7 +139,16 @@ def advance(
         block = UNIT_SIZE + sensor * BLOCK_SIZE
         signal, specific_force = (math.nan, math.nan, math.nan), (0.0, 0.0, 0.0)
         if usable:
-            signal, specific_force = measure(parameters, block, state, time, body, uniform, dipoles)
+            motion = FINE if oversampled and is_filtered(parameters, block) else 0
+            signal, specific_force = measure(
+                parameters,
+                block,
+                state[motion : motion + MOTION_SIZE],
+                time,
+                body,
+                uniform,
+                dipoles,
+            )
         store(ideal, 0, signal)
         store(force, 0, specific_force)
         triaxial.corrupt(
@@ -161,8 +177,66 @@ def advance(
         fill(reading, sensors + kind, reported)
     if usable:
         inertial.remember(state, body, time)
+        if oversampled:
+            inertial.remember(state[FINE:STAGE], body, time)
     state[STAGE] = AT_START if state[STAGE] == FRESH else RUNNING
     state[TIME] = time
+
+
+@njit(**INLINE)
+def is_filtered(parameters: Floats, block: int) -> bool:
+    """Whether a sensor has a low-pass."""
+    return int(parameters[block + CHAIN + FLAGS]) & FILTERED != 0
+
+
+@njit(FOLLOW_SIGNATURE, **PLAIN, error_model="numpy")
+def follow(
+    parameters: Floats,
+    keys: NDArray[np.uint64],
+    state: Floats,
+    index: int,
+    lane: int,
+    time: float,
+    body: Floats,
+    uniform: Floats,
+    dipoles: Floats,
+    ideal: Floats,
+) -> None:
+    """Give the low-passes their input at an instant between two samples.
+
+    Args:
+        parameters: as for ``sample``.
+        keys: as for ``sample``.
+        state: after a sample.
+        index: number of that sample.
+        lane: number of the instant since then, from 1 on.
+        time: the instant.
+        body: motion of the body.
+        uniform: magnetic field in the world, without its dipoles.
+        dipoles: a row for each, of the magnetic field.
+        ideal: scratch memory.
+    """
+    motion = state[FINE:STAGE]
+    if state[STAGE] == FRESH or not motion_is_finite(parameters, body):
+        return
+    chain = state.size - int(parameters[SENSORS]) * triaxial.STATE_SIZE
+    for sensor in range(int(parameters[SENSORS])):
+        block = UNIT_SIZE + sensor * BLOCK_SIZE
+        own = state[chain : chain + triaxial.STATE_SIZE]
+        chain += triaxial.STATE_SIZE
+        if is_filtered(parameters, block):
+            signal, _ = measure(parameters, block, motion, time, body, uniform, dipoles)
+            store(ideal, 0, signal)
+            triaxial.follow(
+                parameters[block + CHAIN : block + BLOCK_SIZE],
+                keys[sensor],
+                own,
+                index,
+                lane,
+                time - motion[MOTION_TIME],
+                ideal,
+            )
+    inertial.remember(motion, body, time)
 
 
 @njit(**INLINE)

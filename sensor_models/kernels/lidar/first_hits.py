@@ -11,20 +11,15 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sensor_models.kernels.lidar.beams import Lanes
-from sensor_models.kernels.lidar.echoes import (
-    intensity_of_echo,
-    strength_of,
-)
-from sensor_models.kernels.lidar.layout import (
-    Floats,
-    Task,
-    World,
-)
+from sensor_models.kernels.lidar.echoes import intensity_of_echo
+from sensor_models.kernels.lidar.layout import Detector, Floats
+from sensor_models.kernels.light.interfaces import strength_of
 from sensor_models.kernels.light.media import (
     ABSORPTION,
     MEDIUM_IOR,
     transmission,
 )
+from sensor_models.kernels.light.paths import Path
 from sensor_models.kernels.light.surfaces import surface_at
 from sensor_models.kernels.math.rotations import dot, times
 from sensor_models.kernels.tracing.embree import WIDTH
@@ -92,10 +87,10 @@ def face(view: SceneView, packet: Packet, lanes: Lanes, first: FirstHits) -> Non
 
 
 @njit(**ACCESS)
-def answer(task: Task, world: World, lanes: Lanes, first: FirstHits) -> None:
+def answer(path: Path, detector: Detector, lanes: Lanes, first: FirstHits) -> None:
     """How strong the echoes of opaque surfaces are."""
-    index, absorption = world.media[0, MEDIUM_IOR], world.media[0, ABSORPTION]
-    ways = (2.0 if task.round_trip else 1.0) / index
+    index, absorption = path.media[0, MEDIUM_IOR], path.media[0, ABSORPTION]
+    ways = (2.0 if detector.round_trip else 1.0) / index
     for lane in range(WIDTH):
         if first.hit[lane]:
             first.weight[lane] = transmission(absorption, first.length[lane])
@@ -103,12 +98,12 @@ def answer(task: Task, world: World, lanes: Lanes, first: FirstHits) -> None:
         if first.hit[lane]:
             along = (lanes.along[lane, 0], lanes.along[lane, 1], lanes.along[lane, 2])
             toward = (first.toward[lane, 0], first.toward[lane, 1], first.toward[lane, 2])
-            surface = surface_at(world.surfaces, first.material[lane])
+            surface = surface_at(path.surfaces, first.material[lane])
             cosine = first.cosine[lane]
-            first.intensity[lane] = strength_of(surface, along, toward, cosine, index, task.cone)
+            first.intensity[lane] = strength_of(surface, along, toward, cosine, index, path.cone)
     for lane in range(WIDTH):
         if first.hit[lane]:
-            path, strength = ways * first.length[lane], first.intensity[lane]
+            reduced, strength = ways * first.length[lane], first.intensity[lane]
             weight = first.weight[lane]
-            first.path[lane] = path
-            first.intensity[lane] = intensity_of_echo(task, world, weight, path, strength)
+            first.path[lane] = reduced
+            first.intensity[lane] = intensity_of_echo(detector, weight, reduced, strength)

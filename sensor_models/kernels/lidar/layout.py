@@ -1,8 +1,10 @@
-"""What a lidar is asked for, as its kernels see it: rays, poses, materials, the cloud.
+"""What a lidar is asked for, as its kernels see it: its scan, its detector, its output.
+
+What light meets between scan and detector is a ``Path`` of ``kernels.light``.
 
 Rays are numbered column by column: ray = column * rows + row. A column is a group of rays that
 are fired one after the other; time runs with the columns. A tile is a block of neighbours that
-fills a packet of rays.
+fills a packet of scan.
 
 Poses are given at knots, evenly over the frame. Between two knots, the rotation matrix and the
 position of the sensor are blended linearly: at an angular velocity w and knots h apart the error
@@ -38,42 +40,12 @@ SENSOR, WORLD, START = range(3)
 DISTANCE, AZIMUTH, ELEVATION, ECHO, DETECTION = range(5)
 
 
-class Task(NamedTuple):
-    """What is to be made."""
+class Scan(NamedTuple):
+    """When and where rays go."""
 
-    frame: int  # counts the draws of noise
     rows: int
     first: int  # column
     last: int  # the column after the last one
-    start: float  # of the frame, s
-    duration: float  # of the frame, s
-    returns: int  # room for each ray
-    mode: int
-    most_depth: int
-    most_events: int
-    least_weight: float
-    least_intensity: float
-    least_range: float  # m
-    most_range: float  # m
-    merge: float  # m
-    round_trip: bool
-    cone: float  # tan^2(half the acceptance half-angle)
-    subrays: int
-    sigma_base: float  # m
-    sigma_slope: float
-    sigma_azimuth: float  # rad
-    sigma_elevation: float  # rad
-    detection: float  # probability
-    range_step: float  # m
-    calibrated: bool  # intensity is a reflectivity
-    counts: float  # the largest count of an intensity; 0 gives a number of its own unit
-    full_scale: float  # intensity of the largest count
-    frame_of: int  # of the points
-
-
-class Rays(NamedTuple):
-    """The rays of a frame, and where the sensor is."""
-
     directions: Floats  # (rays, 3), unit vectors in the sensor frame
     azimuth: NDArray[np.float32]  # (rays,)
     elevation: NDArray[np.float32]  # (rays,)
@@ -82,80 +54,105 @@ class Rays(NamedTuple):
     spread: Floats  # (subrays, 2), rad: offsets to the left and up from the middle of the beam
     poses: Floats  # (knots, 12): rotation to the world, then position; one for a sensor at rest
     inside: NDArray[np.int32]  # (knots, volumes): volumes around the sensor, outermost first
+    sigma_azimuth: float  # rad
+    sigma_elevation: float  # rad
 
 
-class World(NamedTuple):
-    """What light meets, beside the scene's geometry."""
+class Detector(NamedTuple):
+    """What becomes of light that comes back."""
 
-    surfaces: Floats  # of the materials
-    media: Floats  # of the scene, then the inside of each material
-    medium_of_volume: NDArray[np.int32]
-    beam: Floats
+    frame: int  # counts the draws of noise
+    keys: NDArray[np.uint64]  # of the streams of random numbers
+    beam: Floats  # packed
+    subrays: int
+    round_trip: bool
+    least_range: float  # m
+    most_range: float  # m
+    least_intensity: float
+    merge: float  # m
+    mode: int
+    returns: int  # of a ray
+    detection: float  # probability
+    sigma_base: float  # m
+    sigma_slope: float
+    range_step: float  # m
+    calibrated: bool  # intensity is a reflectivity
+    counts: float  # the largest count of an intensity; 0 gives a number of its own unit
+    full_scale: float  # intensity of the largest count
 
 
-class Cloud(NamedTuple):
-    """The outputs."""
+class Output(NamedTuple):
+    """Where the points go, and how they are written."""
 
-    points: NDArray[np.void]  # (rays, returns), of the type clouds.POINT_WITH_NORMAL
+    frame_of: int  # of the points
+    shift: Floats  # (3,), m: what is taken off positions in the world
+    start: float  # of the frame, s
+    duration: float  # of the frame, s
+    returns: int  # room for each ray
+    wide: bool  # positions are float64
+    normals: bool  # there is room for normals
+    words: NDArray[np.uint32]  # (rays * returns, words of a record), as files have them
+    floats: NDArray[np.float32]  # the same memory
     counts: NDArray[np.uint8]  # (rays,)
     nearest: Floats  # (chunks, 2): the least range of each chunk and its place in the points
+    lost: NDArray[np.int64]  # (chunks, LIMITS): how often each limit has cut light off
 
 
 @njit(**ACCESS)
-def tiles_down(task: Task) -> int:
+def tiles_down(scan: Scan) -> int:
     """How many tiles lie below one another."""
-    return 1 if task.rows == 1 else (task.rows + TILE_ROWS - 1) // TILE_ROWS
+    return 1 if scan.rows == 1 else (scan.rows + TILE_ROWS - 1) // TILE_ROWS
 
 
 @njit(**ACCESS)
-def packets_of(task: Task) -> int:
+def packets_of(scan: Scan) -> int:
     """How many packets the rays take."""
-    columns = task.last - task.first
-    if task.rows == 1:
+    columns = scan.last - scan.first
+    if scan.rows == 1:
         return (columns + WIDTH - 1) // WIDTH
     across = TILES_ACROSS << TILE_SHIFT
     strips = (columns + across - 1) // across
-    tiles: int = strips * TILES_ACROSS * tiles_down(task)
+    tiles: int = strips * TILES_ACROSS * tiles_down(scan)
     return tiles
 
 
 @njit(**ACCESS)
-def corner_of(task: Task, packet: int) -> tuple[int, int]:
+def corner_of(scan: Scan, packet: int) -> tuple[int, int]:
     """Row and column of the first ray of a packet; the column may lie beyond the last one."""
-    if task.rows == 1:
-        return 0, task.first + packet * WIDTH
-    in_strip = TILES_ACROSS * tiles_down(task)
+    if scan.rows == 1:
+        return 0, scan.first + packet * WIDTH
+    in_strip = TILES_ACROSS * tiles_down(scan)
     strip = packet // in_strip
     place = packet - strip * in_strip
     across = (strip * TILES_ACROSS + place % TILES_ACROSS) << TILE_SHIFT
-    return place // TILES_ACROSS * TILE_ROWS, task.first + across
+    return place // TILES_ACROSS * TILE_ROWS, scan.first + across
 
 
 @njit(**ACCESS)
-def ray_of(task: Task, corner: tuple[int, int], lane: int) -> int:
+def ray_of(scan: Scan, corner: tuple[int, int], lane: int) -> int:
     """The ray in a lane of the packet with that corner, -1 for none."""
-    shift = LIST_SHIFT if task.rows == 1 else TILE_SHIFT
+    shift = LIST_SHIFT if scan.rows == 1 else TILE_SHIFT
     row, column = corner[0] + (lane >> shift), corner[1] + (lane & ((1 << shift) - 1))
-    return column * task.rows + row if (row < task.rows) & (column < task.last) else -1
+    return column * scan.rows + row if (row < scan.rows) & (column < scan.last) else -1
 
 
 @njit(**ACCESS)
-def knot_of(rays: Rays, ray: int) -> int:
+def knot_of(scan: Scan, ray: int) -> int:
     """The knot at or before the time of a ray."""
-    spans = len(rays.poses) - 1
-    return min(int(rays.offset[ray] * spans), max(spans - 1, 0))
+    spans = len(scan.poses) - 1
+    return min(int(scan.offset[ray] * spans), max(spans - 1, 0))
 
 
 @njit(**ACCESS)
-def put_pose(rays: Rays, ray: int, pose: Floats) -> None:
+def put_pose(scan: Scan, ray: int, pose: Floats) -> None:
     """Write where the sensor is when it sends a ray."""
-    spans = len(rays.poses) - 1
+    spans = len(scan.poses) - 1
     if spans == 0:
         for k in range(12):
-            pose[k] = rays.poses[0, k]
+            pose[k] = scan.poses[0, k]
         return
-    knot = knot_of(rays, ray)
-    share = rays.offset[ray] * spans - knot
+    knot = knot_of(scan, ray)
+    share = scan.offset[ray] * spans - knot
     for k in range(12):
-        before = rays.poses[knot, k]
-        pose[k] = before + share * (rays.poses[knot + 1, k] - before)
+        before = scan.poses[knot, k]
+        pose[k] = before + share * (scan.poses[knot + 1, k] - before)

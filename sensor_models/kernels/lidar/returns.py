@@ -1,10 +1,7 @@
-"""Echoes of the rays of a packet, and the returns that a lidar makes of them.
+"""The returns that a lidar makes of the echoes of a ray.
 
-Every ray has a list of echoes, whatever branch of its tree they come from. A list has room for
-``MOST_ECHOES``; beyond that the strongest are kept, those nearer first where they are equal. Those
-of a divided beam are merged, as below, whenever half of the room is taken. An echo counts if
-min_range <= range <= max_range and it is at least as strong as the detector's threshold. Then, ray
-by ray,
+An echo counts if min_range <= range <= max_range and it is at least as strong as the detector's
+threshold. Then, ray by ray,
 
     sort       by range
     merge      echoes within the detector's range resolution of the first of a group become one:
@@ -16,6 +13,9 @@ by ray,
                strongest and last, or the second strongest if these are one; all: the strongest
                ones. Those selected are numbered by range.
 
+All of it works on a list of places in the table of echoes, and the echoes themselves stay where
+they are. However many sub-rays a beam has, all of their echoes are there before any are merged.
+
 Source: AGX (lidar, point assembly); the merge window, the modes but strongest, and the
 probability are extensions.
 """
@@ -26,222 +26,242 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from sensor_models.kernels.lidar.layout import ALL, DETECTION, DUAL, FIRST, LAST, STRONGEST, Task
+from sensor_models.kernels.lidar.echoes import (
+    INTENSITY,
+    MOST_ECHOES,
+    NEXT,
+    NODE,
+    PATH,
+    RANGE,
+    Echoes,
+)
+from sensor_models.kernels.lidar.layout import (
+    ALL,
+    DETECTION,
+    DUAL,
+    FIRST,
+    LAST,
+    STRONGEST,
+    Detector,
+)
 from sensor_models.kernels.math.philox import uniform
-from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.packets import ACCESS
 
-MOST_ECHOES = 64
+Places = NDArray[np.int64]
 
-# Columns of Echoes.numbers and Echoes.ids.
-RANGE, INTENSITY, COSINE, NORMAL_X, NORMAL_Y, NORMAL_Z, PATH = range(7)
-NODE, ENTITY, MATERIAL, LABEL, ATMOSPHERIC = range(5)
-NUMBERS, IDS = 7, 5
+#: Echoes of a ray that have draws next to one another; further ones have theirs elsewhere.
+NEAR_DRAWS = 64
+FAR_DRAWS = 40
+#: Runs of so many places are sorted by insertion.
+RUN = 8
 
 
-class Echoes(NamedTuple):
-    """The echoes of each lane of a packet."""
+class Lists(NamedTuple):
+    """Lists of the echoes of one ray."""
 
-    held: NDArray[np.int64]  # (rays,): how many there are
-    numbers: NDArray[np.float64]  # (rays, MOST_ECHOES, NUMBERS)
-    ids: NDArray[np.int64]  # (rays, MOST_ECHOES, IDS)
-    chosen: NDArray[np.int64]  # (MOST_ECHOES,): places of the returns of a ray
+    order: Places  # (MOST_ECHOES,): places in the table, sorted by range
+    spare: Places  # (MOST_ECHOES,)
+    chosen: Places  # (MOST_ECHOES,): of the list ``order``, which are returns
 
 
 @njit(cache=True)
-def new_echoes(rays: int = WIDTH) -> Echoes:
-    """Room for the echoes of some rays."""
-    return Echoes(
-        np.zeros(rays, np.int64),
-        np.empty((rays, MOST_ECHOES, NUMBERS)),
-        np.empty((rays, MOST_ECHOES, IDS), np.int64),
+def new_lists() -> Lists:
+    """Room for the echoes of one ray."""
+    return Lists(
+        np.empty(MOST_ECHOES, np.int64),
+        np.empty(MOST_ECHOES, np.int64),
         np.empty(MOST_ECHOES, np.int64),
     )
 
 
 @njit(**ACCESS)
-def place_for(echoes: Echoes, lane: int, distance: float, intensity: float) -> int:
-    """Where a new echo of a ray goes, -1 if there is no room and all others are stronger."""
-    held: int = echoes.held[lane]
-    if held < MOST_ECHOES:
-        echoes.held[lane] = held + 1
-        return held
-    weakest = 0
-    for k in range(1, MOST_ECHOES):
-        if comes_before(echoes, lane, weakest, k):
-            weakest = k
-    least, far = echoes.numbers[lane, weakest, INTENSITY], echoes.numbers[lane, weakest, RANGE]
-    stronger = intensity > least or (intensity == least and distance < far)
-    return weakest if stronger else -1
-
-
-@njit(**ACCESS)
-def comes_before(echoes: Echoes, lane: int, a: int, b: int) -> bool:
+def comes_before(echoes: Echoes, a: int, b: int) -> bool:
     """Whether an echo is stronger than another, or as strong and nearer."""
-    one, other = echoes.numbers[lane, a, INTENSITY], echoes.numbers[lane, b, INTENSITY]
+    one, other = echoes.numbers[a, INTENSITY], echoes.numbers[b, INTENSITY]
     if one != other:
         stronger: bool = one > other
         return stronger
-    nearer: bool = echoes.numbers[lane, a, RANGE] < echoes.numbers[lane, b, RANGE]
+    nearer: bool = echoes.numbers[a, RANGE] < echoes.numbers[b, RANGE]
     return nearer
 
 
 @njit(**ACCESS)
-def lies_before(echoes: Echoes, lane: int, a: int, b: int) -> bool:
+def lies_before(echoes: Echoes, a: int, b: int) -> bool:
     """Whether an echo is nearer than another; nodes of the tree decide where they are equal."""
-    one, other = echoes.numbers[lane, a, RANGE], echoes.numbers[lane, b, RANGE]
+    one, other = echoes.numbers[a, RANGE], echoes.numbers[b, RANGE]
     if one != other:
         nearer: bool = one < other
         return nearer
-    node, other_node = echoes.ids[lane, a, NODE], echoes.ids[lane, b, NODE]
+    node, other_node = echoes.ids[a, NODE], echoes.ids[b, NODE]
     if node != other_node:
         first: bool = node < other_node
         return first
-    stronger: bool = echoes.numbers[lane, a, INTENSITY] > echoes.numbers[lane, b, INTENSITY]
+    stronger: bool = echoes.numbers[a, INTENSITY] > echoes.numbers[b, INTENSITY]
     return stronger
 
 
 @njit(**ACCESS)
-def swap(echoes: Echoes, lane: int, a: int, b: int) -> None:
-    """Exchange two echoes."""
-    for k in range(NUMBERS):
-        number = echoes.numbers[lane, a, k]
-        echoes.numbers[lane, a, k] = echoes.numbers[lane, b, k]
-        echoes.numbers[lane, b, k] = number
-    for k in range(IDS):
-        name = echoes.ids[lane, a, k]
-        echoes.ids[lane, a, k] = echoes.ids[lane, b, k]
-        echoes.ids[lane, b, k] = name
+def list_echoes(echoes: Echoes, ray: int, order: Places) -> int:
+    """Write the places of the echoes of a ray to ``order``, as they came; how many there are."""
+    held: int = echoes.sizes[ray]
+    place = echoes.first[ray]
+    for k in range(held):
+        order[k] = place
+        place = echoes.ids[place, NEXT]
+    return held
 
 
 @njit(**ACCESS)
-def copy(echoes: Echoes, lane: int, source: int, target: int) -> None:
-    """Write an echo over another."""
-    for k in range(NUMBERS):
-        echoes.numbers[lane, target, k] = echoes.numbers[lane, source, k]
-    for k in range(IDS):
-        echoes.ids[lane, target, k] = echoes.ids[lane, source, k]
-
-
-@njit(**ACCESS)
-def sort(echoes: Echoes, lane: int) -> None:
-    """Bring the echoes of a ray to the order of their range."""
-    for k in range(1, echoes.held[lane]):
-        place = k
-        while place > 0 and lies_before(echoes, lane, place, place - 1):
-            swap(echoes, lane, place, place - 1)
+def insert(echoes: Echoes, order: Places, first: int, after: int) -> None:
+    """Sort a part of the list, a short one."""
+    for k in range(first + 1, after):
+        place, moved = k, order[k]
+        while place > first and lies_before(echoes, moved, order[place - 1]):
+            order[place] = order[place - 1]
             place -= 1
+        order[place] = moved
+
+
+@njit(**{**ACCESS, "forceinline": False})
+def sort(echoes: Echoes, lists: Lists, held: int) -> None:
+    """Bring the list to the order of the ranges. Echoes that are equal stay as they were."""
+    order, spare = lists.order, lists.spare
+    for first in range(0, held, RUN):
+        insert(echoes, order, first, min(first + RUN, held))
+    run = RUN
+    while run < held:
+        for first in range(0, held, 2 * run):
+            middle, after = min(first + run, held), min(first + 2 * run, held)
+            one, other = first, middle
+            for k in range(first, after):
+                left = other >= after
+                if one < middle and not left:
+                    left = not lies_before(echoes, order[other], order[one])
+                if left:
+                    spare[k] = order[one]
+                    one += 1
+                else:
+                    spare[k] = order[other]
+                    other += 1
+        for k in range(held):
+            order[k] = spare[k]
+        run *= 2
 
 
 @njit(**ACCESS)
-def merge(echoes: Echoes, lane: int, window: float) -> None:
-    """Make one of sorted echoes that the detector cannot tell apart."""
-    held, kept, k = echoes.held[lane], 0, 0
+def merge(echoes: Echoes, order: Places, held: int, window: float) -> int:
+    """Make one of sorted echoes that the detector cannot tell apart; how many are left.
+
+    The strongest of a group takes over what all of them add up to.
+    """
+    numbers, kept, k = echoes.numbers, 0, 0
     while k < held:
-        first, best = echoes.numbers[lane, k, RANGE], k
+        first, best = numbers[order[k], RANGE], order[k]
         total, moment, path, after = 0.0, 0.0, 0.0, k
-        while after < held and (after == k or echoes.numbers[lane, after, RANGE] - first < window):
-            intensity = echoes.numbers[lane, after, INTENSITY]
+        while after < held and (after == k or numbers[order[after], RANGE] - first < window):
+            place = order[after]
+            intensity = numbers[place, INTENSITY]
             total += intensity
-            moment += intensity * (echoes.numbers[lane, after, RANGE] - first)
-            path += intensity * echoes.numbers[lane, after, PATH]
-            if comes_before(echoes, lane, after, best):
-                best = after
+            moment += intensity * (numbers[place, RANGE] - first)
+            path += intensity * numbers[place, PATH]
+            if comes_before(echoes, place, best):
+                best = place
             after += 1
-        copy(echoes, lane, best, kept)
         if after > k + 1 and total > 0.0:
-            echoes.numbers[lane, kept, RANGE] = first + moment / total
-            echoes.numbers[lane, kept, PATH] = path / total
-        echoes.numbers[lane, kept, INTENSITY] = total
+            numbers[best, RANGE] = first + moment / total
+            numbers[best, PATH] = path / total
+        numbers[best, INTENSITY] = total
+        order[kept] = best
         kept, k = kept + 1, after
-    echoes.held[lane] = kept
+    return kept
 
 
 @njit(**ACCESS)
-def make_room(task: Task, echoes: Echoes, lane: int) -> None:
-    """Merge the echoes of a part of a beam where there may be no room for those of the next."""
-    if 2 * echoes.held[lane] > MOST_ECHOES:
-        sort(echoes, lane)
-        merge(echoes, lane, task.merge)
-
-
-@njit(**ACCESS)
-def detect(task: Task, echoes: Echoes, keys: NDArray[np.uint64], lane: int, ray: int) -> None:
-    """Drop echoes below the threshold and those that go unnoticed."""
+def detect(detector: Detector, echoes: Echoes, order: Places, held: int, ray: int) -> int:
+    """Drop echoes below the threshold and those that go unnoticed; how many are left."""
     kept = 0
-    for k in range(echoes.held[lane]):
-        if echoes.numbers[lane, k, INTENSITY] < task.least_intensity:
+    for k in range(held):
+        if echoes.numbers[order[k], INTENSITY] < detector.least_intensity:
             continue
-        if task.detection < 1.0:
-            draw = uniform(keys[DETECTION], task.frame, ray * MOST_ECHOES + k)
-            if draw >= task.detection:
+        if detector.detection < 1.0:
+            number = ray * NEAR_DRAWS + k % NEAR_DRAWS + (k // NEAR_DRAWS << FAR_DRAWS)
+            draw = uniform(detector.keys[DETECTION], detector.frame, number)
+            if draw >= detector.detection:
                 continue
-        if kept != k:
-            copy(echoes, lane, k, kept)
+        order[kept] = order[k]
         kept += 1
-    echoes.held[lane] = kept
+    return kept
 
 
 @njit(**ACCESS)
-def strongest(echoes: Echoes, lane: int, besides: int) -> int:
-    """The strongest echo of a ray that is not the one given, -1 for none."""
+def strongest(echoes: Echoes, order: Places, held: int, besides: int) -> int:
+    """The strongest echo of the list that is not the one given, -1 for none."""
     best = -1
-    for k in range(echoes.held[lane]):
-        if k != besides and (best < 0 or comes_before(echoes, lane, k, best)):
+    for k in range(held):
+        if k != besides and (best < 0 or comes_before(echoes, order[k], order[best])):
             best = k
     return best
 
 
 @njit(**ACCESS)
-def choose_strongest(echoes: Echoes, lane: int, most: int) -> int:
-    """Keep the strongest echoes of a ray, sorted by range; how many there are."""
-    held: int = echoes.held[lane]
+def choose_strongest(echoes: Echoes, lists: Lists, held: int, most: int) -> int:
+    """Keep the strongest echoes of the list, sorted by range; how many there are."""
+    order, chosen = lists.order, lists.chosen
+    kept = 0
     for k in range(held):
-        echoes.chosen[k] = k
-    while held > most:  # the weakest goes, those behind it move up
+        if kept < most:
+            chosen[kept] = k
+            kept += 1
+            continue
         weakest = 0
-        for k in range(1, held):
-            if comes_before(echoes, lane, echoes.chosen[weakest], echoes.chosen[k]):
-                weakest = k
-        for k in range(weakest, held - 1):
-            echoes.chosen[k] = echoes.chosen[k + 1]
-        held -= 1
-    return held
+        for other in range(1, kept):
+            if comes_before(echoes, order[chosen[weakest]], order[chosen[other]]):
+                weakest = other
+        if not comes_before(echoes, order[chosen[weakest]], order[k]):
+            for other in range(weakest, kept - 1):
+                chosen[other] = chosen[other + 1]
+            chosen[kept - 1] = k
+    return kept
 
 
 @njit(**ACCESS)
-def choose(task: Task, echoes: Echoes, lane: int) -> int:
-    """Write the places of a ray's returns to ``chosen``, sorted by range; how many there are."""
-    last = echoes.held[lane] - 1
+def choose(detector: Detector, echoes: Echoes, lists: Lists, held: int) -> int:
+    """Write which of the list are returns to ``chosen``, sorted by range; how many there are."""
+    last, order, chosen = held - 1, lists.order, lists.chosen
     if last < 0:
         return 0
-    if task.mode == ALL:
-        several: int = choose_strongest(echoes, lane, task.returns)
+    if detector.mode == ALL:
+        several: int = choose_strongest(echoes, lists, held, detector.returns)
         return several
-    if task.mode == STRONGEST:
-        echoes.chosen[0] = strongest(echoes, lane, -1)
-    elif task.mode == FIRST:
-        echoes.chosen[0] = 0
-    elif task.mode == LAST:
-        echoes.chosen[0] = last
-    elif task.mode == DUAL:
-        best = strongest(echoes, lane, -1)
-        other = strongest(echoes, lane, best) if best == last else last
+    if detector.mode == STRONGEST:
+        chosen[0] = strongest(echoes, order, held, -1)
+    elif detector.mode == FIRST:
+        chosen[0] = 0
+    elif detector.mode == LAST:
+        chosen[0] = last
+    elif detector.mode == DUAL:
+        best = strongest(echoes, order, held, -1)
+        other = strongest(echoes, order, held, best) if best == last else last
         if other >= 0:
-            echoes.chosen[0], echoes.chosen[1] = min(best, other), max(best, other)
+            chosen[0], chosen[1] = min(best, other), max(best, other)
             return 2
-        echoes.chosen[0] = best
+        chosen[0] = best
     return 1
 
 
 @njit(**ACCESS)
-def select(task: Task, echoes: Echoes, keys: NDArray[np.uint64], lane: int, ray: int) -> int:
-    """Make returns of the echoes of a ray: how many there are, ``chosen`` tells which."""
-    if echoes.held[lane] > 1:
-        sort(echoes, lane)
-        if task.merge > 0.0:
-            merge(echoes, lane, task.merge)
-    if task.subrays > 1 or task.detection < 1.0:
-        detect(task, echoes, keys, lane, ray)
-    returns: int = choose(task, echoes, lane)
+def select(detector: Detector, echoes: Echoes, lists: Lists, place: int, ray: int) -> int:
+    """Make returns of the echoes of a ray: how many there are, ``chosen`` says which.
+
+    ``place`` is that of the ray in the table of echoes, ``ray`` its number in the frame. Who
+    looks at them goes from ``chosen`` to ``order``, and from there to the table.
+    """
+    held = list_echoes(echoes, place, lists.order)
+    if held > 1:
+        sort(echoes, lists, held)
+        if detector.merge > 0.0:
+            held = merge(echoes, lists.order, held, detector.merge)
+    if detector.subrays > 1 or detector.detection < 1.0:
+        held = detect(detector, echoes, lists.order, held, ray)
+    returns: int = choose(detector, echoes, lists, held)
     return returns

@@ -1,8 +1,8 @@
 """A lidar's rays, from the pattern to the points of the cloud, in one compiled pass.
 
 Nothing of the size of a cloud is held between the steps: a packet of rays is made, traced,
-followed down its tree (``ray_tree``), its returns are chosen (``returns``) and written as points
-(``points``) before the next packet is made.
+followed down its tree (``light.tree``), what comes back becomes echoes (``echoes``) and returns
+(``returns``), and these are written as points (``points``) before the next packet is made.
 
 Most rays end at the first surface and have one echo. What comes of these is written at once,
 by the same functions: going through the tables of branches and echoes would take them twice as
@@ -24,25 +24,28 @@ from numpy.typing import NDArray
 from sensor_models.kernels.lidar.beams import (
     Lanes,
     begin_packet,
+    begin_tree,
     new_lanes,
     send_beams,
-    set_out,
-)
-from sensor_models.kernels.lidar.boundaries import (
-    Bounds,
-    new_bounds,
-    trace_bounds,
-)
-from sensor_models.kernels.lidar.branches import (
-    BEHIND,
-    MOST_BRANCHES,
-    Branches,
-    new_branches,
 )
 from sensor_models.kernels.lidar.echoes import (
-    answers,
+    ATMOSPHERIC,
+    COSINE,
+    ENTITY,
+    INTENSITY,
+    LABEL,
+    MANY_ECHOES,
+    MATERIAL,
+    NODE,
+    NORMAL_X,
+    NORMAL_Y,
+    NORMAL_Z,
+    PATH,
+    RANGE,
+    Echoes,
     counts,
-    mirrored_share,
+    new_echoes,
+    take_in,
 )
 from sensor_models.kernels.lidar.first_hits import (
     FirstHits,
@@ -53,11 +56,10 @@ from sensor_models.kernels.lidar.first_hits import (
 )
 from sensor_models.kernels.lidar.layout import (
     CHUNK,
-    Cloud,
+    Detector,
     Floats,
-    Rays,
-    Task,
-    World,
+    Output,
+    Scan,
     corner_of,
     packets_of,
 )
@@ -70,42 +72,24 @@ from sensor_models.kernels.lidar.points import (
     write_point,
     write_source,
 )
-from sensor_models.kernels.lidar.ray_tree import (
-    arrive,
-    take_off,
-)
-from sensor_models.kernels.lidar.returns import (
-    ATMOSPHERIC,
-    COSINE,
-    ENTITY,
-    INTENSITY,
-    LABEL,
-    MATERIAL,
-    NODE,
-    NORMAL_X,
-    NORMAL_Y,
-    NORMAL_Z,
-    PATH,
-    RANGE,
-    Echoes,
-    make_room,
-    new_echoes,
-    select,
-)
-from sensor_models.kernels.light.media import (
-    MEDIUM_IOR,
-)
+from sensor_models.kernels.lidar.returns import Lists, new_lists, select
+from sensor_models.kernels.light.interfaces import mirrored_share
+from sensor_models.kernels.light.media import MEDIUM_IOR
+from sensor_models.kernels.light.paths import LIMITS, Path
+from sensor_models.kernels.light.stretches import answers
 from sensor_models.kernels.light.surfaces import DIELECTRIC, KIND, surface_at
+from sensor_models.kernels.light.tree import (
+    Tree,
+    arrive,
+    branches_left,
+    go_on,
+    new_tree,
+    trace,
+)
 from sensor_models.kernels.tracing.embree import WIDTH
-from sensor_models.kernels.tracing.hits import (
-    hit_entity,
-    hit_label,
-)
-from sensor_models.kernels.tracing.packets import ACCESS, Packet, drop_ray, new_packet
-from sensor_models.kernels.tracing.rays import (
-    claim,
-    trace_surfaces,
-)
+from sensor_models.kernels.tracing.hits import hit_entity, hit_label
+from sensor_models.kernels.tracing.packets import ACCESS, drop_ray
+from sensor_models.kernels.tracing.rays import claim
 from sensor_models.kernels.tracing.scene_view import SceneView
 
 #: Rays whose trees are walked together, so that branches fill whole packets.
@@ -135,61 +119,50 @@ def new_waiting() -> Waiting:
 
 
 @njit(**ACCESS)
-def trace_packet(view: SceneView, packet: Packet, bounds: Bounds, coherent: bool) -> None:
-    """The nearest surface along each ray of a packet, and the boundaries on the way to it."""
-    trace_surfaces(view, packet, coherent)
-    if view.volumes > 0:
-        trace_bounds(view, packet, bounds, coherent)
-
-
-@njit(**ACCESS)
-def may_end_soon(view: SceneView, task: Task) -> bool:
+def may_end_soon(view: SceneView, detector: Detector) -> bool:
     """Whether rays may have but the echo of the first surface: no volumes, and each is a beam."""
-    alone: bool = task.subrays == 1 and task.detection >= 1.0
+    alone: bool = detector.subrays == 1 and detector.detection >= 1.0
     return view.volumes == 0 and alone
 
 
 @njit(**ACCESS)
 def end_soon(
     view: SceneView,
-    packet: Packet,
     lane: int,
-    task: Task,
-    rays: Rays,
-    world: World,
-    keys: NDArray[np.uint64],
+    path: Path,
+    scan: Scan,
+    detector: Detector,
+    output: Output,
+    tree: Tree,
     lanes: Lanes,
     first: FirstHits,
-    cloud: Cloud,
     chunk: int,
 ) -> bool:
     """Finish a ray at the first surface; False if it goes on from there, or air answers it."""
     ray = lanes.ray[lane]
-    if answers(task, world, keys, ray):
+    if answers(path, ray):
         return False
+    output.counts[ray] = 0
     if not first.hit[lane]:
-        cloud.counts[ray] = 0
         return True
     material, cosine = first.material[lane], first.cosine[lane]
-    surface, index = surface_at(world.surfaces, material), world.media[0, MEDIUM_IOR]
+    surface, index = surface_at(path.surfaces, material), path.media[0, MEDIUM_IOR]
     if surface[KIND] == DIELECTRIC:
         return False
-    if mirrored_share(task, surface, 0, first.weight[lane], cosine, index) > 0.0:
+    if mirrored_share(path, surface, 0, first.weight[lane], cosine, index, tree.lost) > 0.0:
         return False
     distance, intensity = index * first.length[lane], first.intensity[lane]
-    if not counts(task, distance, intensity):
-        cloud.counts[ray] = 0
+    if not counts(detector, distance, intensity):
         return True
-    cloud.counts[ray] = 1
-    distance = measured(task, distance, lanes.draw[lane])
-    intensity = reported(task, world, intensity, first.path[lane])
+    output.counts[ray] = 1
+    distance = measured(detector, distance, lanes.draw[lane])
+    intensity = reported(detector, intensity, first.path[lane])
     toward = (first.toward[lane, 0], first.toward[lane, 1], first.toward[lane, 2])
     pose = lanes.pose[lane]
-    write_point(task, rays, cloud, ray, 0, pose, distance, intensity, cosine, toward)
-    entity, label = hit_entity(view, packet, lane), hit_label(view, packet, lane)
-    write_source(cloud, ray, 0, entity, material, label, 0, 0)
-    cloud.points[ray, 0].return_count = np.uint8(1)
-    note_nearest(cloud, chunk, distance, ray * task.returns)
+    write_point(scan, output, ray, 0, pose, distance, intensity, cosine, toward)
+    entity, label = hit_entity(view, tree.packet, lane), hit_label(view, tree.packet, lane)
+    write_source(scan, output, ray, 0, 1, entity, material, label, 0, 0)
+    note_nearest(output, chunk, distance, ray * output.returns)
     return True
 
 
@@ -198,178 +171,160 @@ def wait(lanes: Lanes, lane: int, waiting: Waiting, echoes: Echoes, chunk: int) 
     """Put a ray among those whose trees are under way."""
     place = waiting.held[0]
     waiting.held[0] = place + 1
-    lanes.place[lane], echoes.held[place] = place, 0
+    lanes.place[lane], echoes.sizes[place] = place, 0
     waiting.ray[place], waiting.draw[place] = lanes.ray[lane], lanes.draw[lane]
     waiting.chunk[place] = chunk
     for k in range(12):
         waiting.pose[place, k] = lanes.pose[lane, k]
 
 
+@njit(**ACCESS)
+def end_packet(
+    view: SceneView,
+    path: Path,
+    scan: Scan,
+    detector: Detector,
+    output: Output,
+    tree: Tree,
+    lanes: Lanes,
+    first: FirstHits,
+    chunk: int,
+) -> None:
+    """Finish the rays of a packet that end at the first surface; they leave the packet."""
+    look_up(view, tree.packet, lanes, first)
+    face(view, tree.packet, lanes, first)
+    answer(path, detector, lanes, first)
+    for lane in range(WIDTH):
+        if lanes.ray[lane] >= 0 and end_soon(
+            view, lane, path, scan, detector, output, tree, lanes, first, chunk
+        ):
+            drop_ray(tree.packet, lane)
+            lanes.ray[lane] = -1
+
+
+@njit(**ACCESS)
+def begin_trees(
+    path: Path,
+    scan: Scan,
+    detector: Detector,
+    tree: Tree,
+    lanes: Lanes,
+    waiting: Waiting,
+    echoes: Echoes,
+    beam_ray: int,
+    chunk: int,
+) -> bool:
+    """Begin the trees of the rays that are left in a packet; whether there are any."""
+    any_left = False
+    for lane in range(WIDTH):
+        if lanes.ray[lane] >= 0:
+            any_left = True
+            if beam_ray == 0:
+                wait(lanes, lane, waiting, echoes, chunk)
+            begin_tree(path, scan, detector, tree, lanes, lane, beam_ray)
+    return any_left
+
+
 @njit(**{**ACCESS, "forceinline": False})
 def walk(
-    view: SceneView,
-    packet: Packet,
-    bounds: Bounds,
-    task: Task,
-    world: World,
-    keys: NDArray[np.uint64],
-    echoes: Echoes,
-    flight: Branches,
-    branches: Branches,
-    waiting: Waiting,
-    least: int,
+    view: SceneView, path: Path, detector: Detector, tree: Tree, echoes: Echoes, least: int
 ) -> None:
     """Follow branches until less than some are left."""
-    while branches.held[0] >= least:
-        take_off(view, packet, task, world, keys, flight, branches, waiting.ray)
-        trace_packet(view, packet, bounds, True)
-        arrive(view, packet, bounds, task, world, keys, echoes, flight, branches, waiting.ray)
+    while branches_left(tree) >= least:
+        go_on(view, path, tree)
+        take_in(detector, tree, echoes)
 
 
 @njit(**ACCESS)
 def end(
-    task: Task,
-    rays: Rays,
-    world: World,
-    keys: NDArray[np.uint64],
+    scan: Scan,
+    detector: Detector,
+    output: Output,
     echoes: Echoes,
+    lists: Lists,
     waiting: Waiting,
-    lane: int,
-    cloud: Cloud,
+    place: int,
 ) -> None:
     """Choose and write the returns of a ray."""
-    ray, pose = waiting.ray[lane], waiting.pose[lane]
+    ray, pose = waiting.ray[place], waiting.pose[place]
     numbers, ids = echoes.numbers, echoes.ids
-    count = select(task, echoes, keys, lane, ray)
-    cloud.counts[ray] = count
+    count = select(detector, echoes, lists, place, ray)
+    output.counts[ray] = count
     for number in range(count):
-        echo = echoes.chosen[number]
-        draw = waiting.draw[lane]
-        if number > 0 and has_distance_noise(task):
-            draw = draw_of(task, keys, ray, number)
-        distance = measured(task, numbers[lane, echo, RANGE], draw)
-        path = numbers[lane, echo, PATH]
-        intensity = reported(task, world, numbers[lane, echo, INTENSITY], path)
-        toward = (
-            numbers[lane, echo, NORMAL_X],
-            numbers[lane, echo, NORMAL_Y],
-            numbers[lane, echo, NORMAL_Z],
-        )
-        cosine = numbers[lane, echo, COSINE]
-        write_point(task, rays, cloud, ray, number, pose, distance, intensity, cosine, toward)
+        echo = lists.order[lists.chosen[number]]
+        draw = waiting.draw[place]
+        if number > 0 and has_distance_noise(detector):
+            draw = draw_of(scan, detector, ray, number)
+        distance = measured(detector, numbers[echo, RANGE], draw)
+        intensity = reported(detector, numbers[echo, INTENSITY], numbers[echo, PATH])
+        toward = (numbers[echo, NORMAL_X], numbers[echo, NORMAL_Y], numbers[echo, NORMAL_Z])
+        cosine = numbers[echo, COSINE]
+        write_point(scan, output, ray, number, pose, distance, intensity, cosine, toward)
         write_source(
-            cloud,
+            scan,
+            output,
             ray,
             number,
-            ids[lane, echo, ENTITY],
-            ids[lane, echo, MATERIAL],
-            ids[lane, echo, LABEL],
-            ids[lane, echo, NODE],
-            ids[lane, echo, ATMOSPHERIC],
+            count,
+            ids[echo, ENTITY],
+            ids[echo, MATERIAL],
+            ids[echo, LABEL],
+            ids[echo, NODE],
+            ids[echo, ATMOSPHERIC],
         )
-        cloud.points[ray, number].return_count = np.uint8(count)
-        note_nearest(cloud, waiting.chunk[lane], distance, ray * task.returns + number)
+        note_nearest(output, waiting.chunk[place], distance, ray * output.returns + number)
 
 
 @njit(**{**ACCESS, "forceinline": False})
 def end_all(
-    view: SceneView,
-    packet: Packet,
-    bounds: Bounds,
-    task: Task,
-    rays: Rays,
-    world: World,
-    keys: NDArray[np.uint64],
+    scan: Scan,
+    detector: Detector,
+    output: Output,
     echoes: Echoes,
-    flight: Branches,
-    branches: Branches,
+    lists: Lists,
     waiting: Waiting,
-    cloud: Cloud,
 ) -> None:
-    """Follow all branches that are left, and finish the rays that wait."""
-    walk(view, packet, bounds, task, world, keys, echoes, flight, branches, waiting, 1)
+    """Finish the rays that wait; nothing of them may be under way."""
     for place in range(waiting.held[0]):
-        end(task, rays, world, keys, echoes, waiting, place, cloud)
+        end(scan, detector, output, echoes, lists, waiting, place)
     waiting.held[0] = 0
+    echoes.held[0] = 0
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def scan(
+def make_columns(
     view: SceneView,
     claims: NDArray[np.int64],
-    task: Task,
-    rays: Rays,
-    world: World,
-    keys: NDArray[np.uint64],
-    cloud: Cloud,
+    path: Path,
+    scan: Scan,
+    detector: Detector,
+    output: Output,
 ) -> None:
     """The columns ``first`` to ``last`` of a frame."""
-    packet, bounds, lanes, hits = new_packet(), new_bounds(), new_lanes(rays), new_first_hits()
-    echoes, waiting = new_echoes(MOST_WAITING), new_waiting()
-    flight, branches = new_branches(BEHIND + 1), new_branches(MOST_BRANCHES)
-    packets, soon = packets_of(task), may_end_soon(view, task)
-    # One beam's rays make room for those of the next, so none may be left.
-    least = 1 if task.subrays > 1 else WIDTH
-    chunk = claim(claims)
+    tree, lanes, hits, waiting = new_tree(), new_lanes(scan), new_first_hits(), new_waiting()
+    echoes, lists = new_echoes(MOST_WAITING, detector.subrays), new_lists()
+    packets, soon = packets_of(scan), may_end_soon(view, detector)
+    chunk = own = claim(claims)  # the first chunk is this thread's own place to count at
     while chunk * CHUNK < packets:
-        cloud.nearest[chunk, 0] = math.inf
+        output.nearest[chunk, 0] = math.inf
         for index in range(chunk * CHUNK, min((chunk + 1) * CHUNK, packets)):
-            begin_packet(task, rays, keys, lanes, corner_of(task, index))
-            for beam_ray in range(task.subrays):
-                send_beams(view, packet, task, rays, world, keys, lanes, beam_ray)
-                trace_packet(view, packet, bounds, True)
-                goes_on = False
+            begin_packet(scan, detector, lanes, corner_of(scan, index))
+            for beam_ray in range(detector.subrays):
+                send_beams(view, path, scan, detector, tree, lanes, beam_ray)
+                trace(view, tree)
                 if soon:
-                    look_up(view, packet, lanes, hits)
-                    face(view, packet, lanes, hits)
-                    answer(task, world, lanes, hits)
-                for lane in range(WIDTH):
-                    if lanes.ray[lane] < 0:
-                        continue
-                    if soon and end_soon(
-                        view, packet, lane, task, rays, world, keys, lanes, hits, cloud, chunk
-                    ):
-                        drop_ray(packet, lane)
-                        continue
-                    goes_on = True
-                    if beam_ray == 0:
-                        wait(lanes, lane, waiting, echoes, chunk)
-                    set_out(task, rays, world, keys, flight, lanes, lane, beam_ray)
-                if goes_on:
-                    ray = waiting.ray
-                    arrive(view, packet, bounds, task, world, keys, echoes, flight, branches, ray)
-                if branches.held[0] >= least:
-                    walk(
-                        view,
-                        packet,
-                        bounds,
-                        task,
-                        world,
-                        keys,
-                        echoes,
-                        flight,
-                        branches,
-                        waiting,
-                        least,
-                    )
-                if task.subrays > 1:
-                    for lane in range(WIDTH):
-                        if lanes.ray[lane] >= 0:
-                            make_room(task, echoes, lanes.place[lane])
-            if waiting.held[0] > MOST_WAITING - WIDTH:
-                end_all(
-                    view,
-                    packet,
-                    bounds,
-                    task,
-                    rays,
-                    world,
-                    keys,
-                    echoes,
-                    flight,
-                    branches,
-                    waiting,
-                    cloud,
-                )
+                    end_packet(view, path, scan, detector, output, tree, lanes, hits, chunk)
+                if begin_trees(path, scan, detector, tree, lanes, waiting, echoes, beam_ray, chunk):
+                    arrive(view, path, tree)
+                    take_in(detector, tree, echoes)
+                if branches_left(tree) >= WIDTH:
+                    walk(view, path, detector, tree, echoes, WIDTH)
+            if waiting.held[0] > MOST_WAITING - WIDTH or echoes.held[0] > MANY_ECHOES:
+                walk(view, path, detector, tree, echoes, 1)
+                end_all(scan, detector, output, echoes, lists, waiting)
         chunk = claim(claims)
-    end_all(view, packet, bounds, task, rays, world, keys, echoes, flight, branches, waiting, cloud)
+    walk(view, path, detector, tree, echoes, 1)
+    end_all(scan, detector, output, echoes, lists, waiting)
+    for limit in range(LIMITS):
+        if own * CHUNK < packets:
+            output.lost[own, limit] = tree.lost[limit]

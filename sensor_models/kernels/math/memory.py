@@ -10,6 +10,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
 
 #: Types, with the alignment in bytes that is relied on.
 _ITEMS = {
@@ -68,3 +69,46 @@ def claim_at(_context: Any, _address: Any) -> Any:
         return builder.atomic_rmw("add", counter, one, "monotonic")
 
     return types.int64(types.intp), emit
+
+
+def _viewer(item: Any, dimensions: int) -> Callable[..., Any]:
+    """A function of an address and as many lengths as the array has dimensions."""
+    array_type = types.Array(item, dimensions, "C")
+
+    def emit(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        address, *shape = arguments
+        view = context.make_array(array_type)(context, builder)
+        size = context.get_abi_sizeof(context.get_value_type(item))
+        width = context.get_constant(types.intp, size)
+        strides = [width]
+        for length in reversed(shape[1:]):
+            strides.insert(0, builder.mul(strides[0], length))
+        pointer = builder.inttoptr(address, view.data.type)
+        populate_array(
+            view, data=pointer, shape=shape, strides=strides, itemsize=width, meminfo=None
+        )
+        return view._getvalue()
+
+    signature = array_type(*[types.intp] * (1 + dimensions))
+
+    def vector(_context: Any, _address: Any, _size: Any) -> Any:
+        return signature, emit
+
+    def matrix(_context: Any, _address: Any, _rows: Any, _columns: Any) -> Any:
+        return signature, emit
+
+    def block(_context: Any, _address: Any, _blocks: Any, _rows: Any, _columns: Any) -> Any:
+        return signature, emit
+
+    viewer: Callable[..., Any] = intrinsic((vector, matrix, block)[dimensions - 1])
+    return viewer
+
+
+#: Arrays of some length, of rows, or of blocks of rows, over memory whose users nobody counts.
+float64s_at = _viewer(types.float64, 1)
+float64_rows_at = _viewer(types.float64, 2)
+float64_blocks_at = _viewer(types.float64, 3)
+int64s_at = _viewer(types.int64, 1)
+int32s_at = _viewer(types.int32, 1)
+uint64s_at = _viewer(types.uint64, 1)
+uint64_blocks_at = _viewer(types.uint64, 3)

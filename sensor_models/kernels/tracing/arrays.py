@@ -41,6 +41,7 @@ from sensor_models.kernels.tracing.packets import (
     new_packet,
     put_direction,
     put_origin,
+    put_time,
 )
 from sensor_models.kernels.tracing.rays import (
     claim,
@@ -166,7 +167,9 @@ def start_packet(view: SceneView, packet: Packet, rays: Rays) -> None:
     """Put the start of all rays into a packet, if they have one in common."""
     origin = origin_of(rays, 0)
     for lane in range(WIDTH):
-        put_origin(packet, lane, from_offset(view, origin), nearest_allowed(view, origin))
+        near = from_offset(view, origin)
+        put_origin(packet, lane, origin, near, nearest_allowed(view, origin))
+        put_time(packet, lane, 0.0)
 
 
 @njit(**ACCESS)
@@ -328,9 +331,10 @@ def find_volumes(
     view: SceneView,
     claims: NDArray[np.int64],
     points: NDArray[np.float64],
+    times: NDArray[np.float64],
     inside: NDArray[np.int32],
 ) -> None:
-    """The volumes that hold each point, outermost first; the rest of a row is -1.
+    """The volumes that hold each point at its time, outermost first; the rest of a row is -1.
 
     A point is inside if rays from it leave the volume an odd number of times. A ray along an
     edge meets two facets at one crossing, so the majority of three directions counts. The
@@ -350,7 +354,8 @@ def find_volumes(
             for lane in range(WIDTH):
                 if lane < held:
                     x, y, z = points[first + lane]
-                    set_ray(view, packet, lane, (x, y, z), PROBES[turn], 0.0, math.inf, 0.0)
+                    time = times[first + lane]
+                    set_ray(view, packet, lane, (x, y, z), PROBES[turn], 0.0, math.inf, time)
                 else:
                     drop_ray(packet, lane)
             trace_crossings(view, packet, counts)

@@ -158,11 +158,9 @@ def load_library(path: str) -> ctypes.CDLL:
 library = load_library(find_library())
 
 #: C functions that kernels call, with the types of their arguments; none returns anything.
-_WORD, _INDEX = ir.IntType(64), ir.IntType(32)
+_WORD = ir.IntType(64)
 _FROM_KERNELS = {
     f"rtcIntersect{WIDTH}": (_WORD, _WORD, _WORD, _WORD),
-    "rtcSetGeometryTransform": (_WORD, _INDEX, _INDEX, _WORD),
-    "rtcCommitGeometry": (_WORD,),
 }
 for _name in _FROM_KERNELS:
     _address = ctypes.cast(getattr(library, _name), _POINTER).value
@@ -184,21 +182,6 @@ def intersect_packet(_context: Any, _valid: Any, _scene: Any, _rays: Any, _argum
         return target.get_dummy_value()
 
     return types.void(types.intp, types.intp, types.intp, types.intp), emit
-
-
-@intrinsic
-def place_geometry(_context: Any, _geometry: Any, _transform: Any) -> Any:
-    """Give an instance the transform at an address: 3 x 4 float32, column by column."""
-
-    def emit(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        geometry, transform = arguments
-        first_step = ir.Constant(_INDEX, 0)
-        layout = ir.Constant(_INDEX, FORMAT_FLOAT3X4_COLUMNS)
-        _call(builder, "rtcSetGeometryTransform", (geometry, first_step, layout, transform))
-        _call(builder, "rtcCommitGeometry", (geometry,))
-        return target.get_dummy_value()
-
-    return types.void(types.intp, types.intp), emit
 
 
 def new_device(threads: int) -> int:

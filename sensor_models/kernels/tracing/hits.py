@@ -10,6 +10,7 @@ from numba import njit
 
 from sensor_models.kernels.math.memory import float32_at, int32_at, uint16_at
 from sensor_models.kernels.tracing.embree import INVALID_ID, WIDTH
+from sensor_models.kernels.tracing.moving import turn_out
 from sensor_models.kernels.tracing.packets import (
     ACCESS,
     BEST_T,
@@ -17,6 +18,7 @@ from sensor_models.kernels.tracing.packets import (
     INSTANCE,
     NORMAL,
     PRIMITIVE,
+    SENT,
     Packet,
     Triple,
     U,
@@ -126,10 +128,11 @@ def hit_normal(view: SceneView, packet: Packet, lane: int) -> Triple:
     x = packet.floats[NORMAL + lane]
     y = packet.floats[NORMAL + WIDTH + lane]
     z = packet.floats[NORMAL + 2 * WIDTH + lane]
-    factor = view.in_world[owner]
+    factor = view.in_place[owner]
     if factor == 0.0:
-        x, y, z = _to_world(view, owner, x, y, z)
+        x, y, z = _off_mesh(view, owner, x, y, z)
         factor = np.float32(1.0)
+    x, y, z = _to_world(view, packet, lane, owner, x, y, z)
     if _corner_order(view, packet, lane) >= TURNED_OVER:
         factor = -factor
     scale = factor * _scale_to_unit(x, y, z)
@@ -152,7 +155,8 @@ def hit_smooth_normal(view: SceneView, packet: Packet, lane: int) -> Triple:
         weight = (np.float32(1.0) - u - v, u, v)[corner]
         at = _vertex_normal(view, owner, 3 * hit_primitive(packet, lane) + corner)
         x, y, z = x + weight * at[0], y + weight * at[1], z + weight * at[2]
-    x, y, z = _to_world(view, owner, x, y, z)
+    x, y, z = _off_mesh(view, owner, x, y, z)
+    x, y, z = _to_world(view, packet, lane, owner, x, y, z)
     scale = _scale_to_unit(x, y, z)
     return (scale * x, scale * y, scale * z) if scale < math.inf else flat
 
@@ -170,7 +174,20 @@ def _vertex_normal(view: SceneView, owner: int, corner: int) -> Triple:
 
 
 @njit(**ACCESS)
-def _to_world(view: SceneView, owner: int, x: float, y: float, z: float) -> Triple:
+def _to_world(
+    view: SceneView, packet: Packet, lane: int, owner: int, x: float, y: float, z: float
+) -> tuple[np.float32, np.float32, np.float32]:
+    """A vector of what an owner is on, in the world: bodies as they are when the ray is sent."""
+    body = view.body_of[owner]
+    if body < 0:
+        return np.float32(x), np.float32(y), np.float32(z)
+    a, b, c = turn_out(view, body, packet.doubles[SENT + lane], (x, y, z))
+    return np.float32(a), np.float32(b), np.float32(c)
+
+
+@njit(**ACCESS)
+def _off_mesh(view: SceneView, owner: int, x: float, y: float, z: float) -> Triple:
+    """A normal of a mesh in the frame of the body that it is on, or the world."""
     m = view.normal_matrices
     return (
         m[owner, 0, 0] * x + m[owner, 0, 1] * y + m[owner, 0, 2] * z,

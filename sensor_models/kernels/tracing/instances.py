@@ -1,60 +1,72 @@
-"""What Embree is given: transforms of instances, vertices and faces.
+"""What Embree is given, vertices, faces and instances, and where bodies are.
 
-An instance on a body is at
+Meshes lie in the frame of the body that they are on, or in the world, by the transform L of their
+instance, relative to an origin c of Embree's there:
 
-    x_world = R(q) (L x_mesh) + p - offset
+    x = L x_mesh - c
 
-with the pose (p, q) of the body and the instance's own transform L in the body's frame. Normals
-are turned by the inverse transpose of R L. All in float64; Embree is given float32.
+Normals are turned by the inverse transpose of L. All in float64; Embree is given float32.
 
 The corners of faces are brought to the order of their coordinates. Facets with the same corners,
 whichever comes first and whichever way round, are then the same to Embree: a ray meets both at
 the same t, to the last bit. ``kernels.tracing.hits`` brings hits back to the order of the mesh.
 """
 
-from typing import NamedTuple
+import math
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from sensor_models.kernels.math.memory import float32_at, put_float32, put_int32
-from sensor_models.kernels.tracing.embree import WIDTH, place_geometry
-from sensor_models.kernels.tracing.packets import U, V, W
-from sensor_models.kernels.tracing.scene_view import ROW_SHIFT, TURNED_OVER, SceneView
+from sensor_models.kernels.options import INLINE
+from sensor_models.kernels.tracing.embree import WIDTH
+from sensor_models.kernels.tracing.packets import BLOCK, Triple, U, V, W
+from sensor_models.kernels.tracing.scene_view import ROW_SHIFT, TURNED_OVER, Bodies
 
 Floats = NDArray[np.float64]
 
 
-class Placements(NamedTuple):
-    """Embree's instances."""
+@njit(nogil=True, cache=True)
+def place_bodies(shapes: Floats, poses: Floats, bodies: Bodies) -> None:
+    """Write the poses of bodies as rays take them, and what holds them in the world.
 
-    geometries: NDArray[np.int64]  # their addresses
-    owners: NDArray[np.int32]
-    bodies: NDArray[np.int32]  # rows of poses
-    transforms: Floats  # (n, 4, 4), mesh to body
+    ``poses`` are (knots, bodies, 7): position, then unit quaternion w, x, y, z. A blend of two
+    poses is within the box that holds both: its middle lies between theirs, and it turns by less.
+    """
+    bodies.balls[:, 3, :] = -math.inf
+    low, high = np.empty(3), np.empty(3)
+    for body in range(poses.shape[1]):
+        low[:], high[:] = math.inf, -math.inf
+        for knot in range(len(poses)):
+            rows = rotation_rows(poses, knot, body)
+            for row in range(3):
+                middle = bodies.poses[knot, body, 9 + row] = poses[knot, body, row]
+                side = 0.0
+                for k in range(3):
+                    bodies.poses[knot, body, 3 * row + k] = rows[row][k]
+                    middle += rows[row][k] * shapes[body, 3 + k]
+                    side += abs(rows[row][k]) * shapes[body, 6 + k]
+                low[row], high[row] = min(low[row], middle - side), max(high[row], middle + side)
+        if shapes[body, 6] >= 0.0:
+            square = 0.0
+            for row in range(3):
+                bodies.boxes[body, row], bodies.boxes[body, 3 + row] = low[row], high[row]
+                bodies.balls[body // BLOCK, row, body % BLOCK] = 0.5 * (low[row] + high[row])
+                square += (high[row] - low[row]) ** 2
+            bodies.balls[body // BLOCK, 3, body % BLOCK] = 0.5 * math.sqrt(square)
 
 
-@njit(cache=True)
-def body_matrix(pose: Floats) -> Floats:
-    """The 4 x 4 matrix of a pose: position, then unit quaternion w, x, y, z."""
-    w, x, y, z = pose[3], pose[4], pose[5], pose[6]
-    matrix = np.eye(4)
-    matrix[0, :3] = (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y))
-    matrix[1, :3] = (2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x))
-    matrix[2, :3] = (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y))
-    matrix[:3, 3] = pose[:3]
-    return matrix
-
-
-@njit(cache=True)
-def multiply(a: Floats, b: Floats, out: Floats) -> None:
-    """Write the product of two 4 x 4 matrices: NumPy's needs SciPy when compiled."""
-    for row in range(4):
-        for column in range(4):
-            out[row, column] = 0.0
-            for k in range(4):
-                out[row, column] += a[row, k] * b[k, column]
+@njit(**INLINE)
+def rotation_rows(poses: Floats, knot: int, body: int) -> tuple[Triple, Triple, Triple]:
+    """The rows of the rotation matrix of a pose."""
+    w, x = poses[knot, body, 3], poses[knot, body, 4]
+    y, z = poses[knot, body, 5], poses[knot, body, 6]
+    return (
+        (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)),
+        (2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)),
+        (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)),
+    )
 
 
 @njit(cache=True)
@@ -75,26 +87,6 @@ def normal_matrix(matrix: Floats, out: NDArray[np.float32]) -> None:
             largest = max(largest, abs(cofactors[row, column]))
     sign = -1.0 if determinant < 0.0 else 1.0
     out[:, :] = sign / largest * cofactors
-
-
-@njit(nogil=True, cache=True)
-def place_instances(
-    placements: Placements, poses: Floats, moved: NDArray[np.bool_], view: SceneView
-) -> None:
-    """Give Embree the transforms of the instances whose bodies moved."""
-    columns = np.empty(12, np.float32)
-    matrix = np.empty((4, 4))
-    for k in range(len(placements.geometries)):
-        body = placements.bodies[k]
-        if not moved[body]:
-            continue
-        multiply(body_matrix(poses[body]), placements.transforms[k], matrix)
-        for column in range(4):
-            for row in range(3):
-                shift = view.offset[row] if column == 3 else 0.0
-                columns[3 * column + row] = matrix[row, column] - shift
-        place_geometry(placements.geometries[k], columns.ctypes.data)
-        normal_matrix(matrix, view.normal_matrices[placements.owners[k]])
 
 
 @njit(nogil=True, cache=True)

@@ -2,7 +2,8 @@
 
 One aligned block holds what Embree reads and writes (rays, hits, valid flags, arguments of the
 call), and behind Embree's context, whose address filters are given, what the filters keep. It is
-laid out in words of 4 bytes, ``WIDTH`` of them a row.
+laid out in words of 4 bytes, ``WIDTH`` of them a row. Behind that lie the rays as they were given,
+in the world and in float64: what movable bodies are traced with (``moving``).
 
 Source: Embree 4 API reference, RTCRayHit4/8/16, RTCIntersectArguments, RTCRayQueryContext.
 """
@@ -23,8 +24,8 @@ Triple = tuple[float, float, float]
 #: How functions are compiled that work on a packet and are called for every ray.
 ACCESS = {**INLINE, "error_model": "numpy"}
 
-# Rows of RTCRayHit4/8/16.
-ORIGIN, T_MIN, DIRECTION, TIME, T_MAX = 0, 3 * WIDTH, 4 * WIDTH, 7 * WIDTH, 8 * WIDTH
+# Rows of RTCRayHit4/8/16. Row 7 is a time that Embree makes no use of here.
+ORIGIN, T_MIN, DIRECTION, T_MAX = 0, 3 * WIDTH, 4 * WIDTH, 8 * WIDTH
 MASK, RAY_ID = 9 * WIDTH, 10 * WIDTH
 NORMAL, U, V = 12 * WIDTH, 15 * WIDTH, 16 * WIDTH
 PRIMITIVE, GEOMETRY, INSTANCE, INSTANCE_PRIMITIVE = 17 * WIDTH, 18 * WIDTH, 19 * WIDTH, 20 * WIDTH
@@ -43,17 +44,34 @@ COUNT = KEPT + WIDTH  # of hits, where all are kept
 SAVED_GEOMETRY = KEPT + 3 * WIDTH
 # What a filter writes to beyond that: its address (8 bytes) and size.
 STORE_ADDRESS, STORE_SIZE = KEPT + 4 * WIDTH, KEPT + 4 * WIDTH + 2
-PACKET_WORDS = STORE_SIZE + 2
+# Rows of rays and valid flags that are set aside while a packet is traced into bodies.
+SAVED_RAYS = STORE_SIZE + 2
+SAVED_VALID = SAVED_RAYS + 7 * WIDTH
+# Rows of float64, counted in words of 8 bytes: where rays start and go in the world, and when they
+# are sent, as a share of the frame.
+PLACE = (SAVED_VALID + WIDTH) // 2
+ALONG, SENT = PLACE + 3 * WIDTH, PLACE + 6 * WIDTH
+#: One over the parts of each direction, and over its length.
+INVERSE, UNIT = SENT + WIDTH, SENT + 4 * WIDTH
+#: How far a ray is sent after a knot of the bodies, as a share of the way to the next one.
+SHARE = UNIT + WIDTH
+#: Bodies that are looked at together, and where it is noted which of them may be met.
+BLOCK = 16
+MET = 2 * (SHARE + WIDTH)
+#: The knot that a ray is sent after.
+KNOT = MET + BLOCK
+PACKET_WORDS = KNOT + WIDTH
 
 #: Embree reads packets with aligned vector loads of up to 64 bytes: 16 words.
 ALIGNMENT = 16
 
 
 class Packet(NamedTuple):
-    """``WIDTH`` rays and their hits: the same memory, as integers and as floats."""
+    """``WIDTH`` rays and their hits: the same memory as integers, floats and doubles."""
 
     words: NDArray[np.int32]
     floats: NDArray[np.float32]
+    doubles: NDArray[np.float64]
 
 
 @njit(cache=True)
@@ -71,25 +89,45 @@ def new_packet() -> Packet:
     put_int64(start + 4 * ARGUMENTS, CONTEXT_ADDRESS, start + 4 * CONTEXT)
     words[CONTEXT] = INVALID_ID
     words[CONTEXT + 1] = INVALID_ID
-    return Packet(words, words.view(np.float32))
+    return Packet(words, words.view(np.float32), words.view(np.float64))
 
 
 @njit(**ACCESS)
-def put_origin(packet: Packet, lane: int, origin: Triple, t_min: float) -> None:
-    """Put the start of a ray into a packet, relative to Embree's origin. It stays there."""
-    packet.floats[ORIGIN + lane] = origin[0]
-    packet.floats[ORIGIN + WIDTH + lane] = origin[1]
-    packet.floats[ORIGIN + 2 * WIDTH + lane] = origin[2]
+def put_origin(packet: Packet, lane: int, origin: Triple, near: Triple, t_min: float) -> None:
+    """Put the start of a ray into a packet: in the world, and relative to Embree's origin.
+
+    It stays there.
+    """
+    for k in range(3):
+        packet.doubles[PLACE + k * WIDTH + lane] = origin[k]
+        packet.floats[ORIGIN + k * WIDTH + lane] = near[k]
     packet.floats[T_MIN + lane] = t_min
 
 
 @njit(**ACCESS)
 def put_direction(packet: Packet, lane: int, direction: Triple, t_max: float) -> None:
     """Put the rest of a ray into a packet; ``check_ray`` makes it one that is traced."""
-    packet.floats[DIRECTION + lane] = direction[0]
-    packet.floats[DIRECTION + WIDTH + lane] = direction[1]
-    packet.floats[DIRECTION + 2 * WIDTH + lane] = direction[2]
+    for k in range(3):
+        packet.doubles[ALONG + k * WIDTH + lane] = direction[k]
+        packet.floats[DIRECTION + k * WIDTH + lane] = direction[k]
     packet.floats[T_MAX + lane] = t_max  # Embree writes there, too
+
+
+@njit(**ACCESS)
+def put_time(packet: Packet, lane: int, time: float) -> None:
+    """Say when a ray is sent, as a share of the frame. It stays there."""
+    packet.doubles[SENT + lane] = time
+
+
+@njit(**ACCESS)
+def copy_rays(packet: Packet, other: Packet) -> None:
+    """Put the rays of a packet into another one."""
+    for k in range(ORIGIN, T_MAX + WIDTH):
+        other.words[k] = packet.words[k]
+    for k in range(PLACE, SENT + WIDTH):
+        other.doubles[k] = packet.doubles[k]
+    for k in range(VALID, VALID + WIDTH):
+        other.words[k] = packet.words[k]
 
 
 @njit(**ACCESS)

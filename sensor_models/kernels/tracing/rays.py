@@ -26,7 +26,8 @@ grid, see ``kernels.tracing.arrays`` for the best tiles) are traced faster when 
 the same result.
 
 Distance      Float32, from a float32 origin and float32 vertices, both relative to the scene's
-              ``offset`` (float64). Its relative error is about 1e-6: 0.1 mm at 100 m.
+              ``offset`` (float64), or to the body that is hit (``moving``). Its relative error is
+              about 1e-6: 0.1 mm at 100 m.
 Determinism   Scenes are traced in Embree's robust mode: boxes are tested conservatively, so
               whether and where (t, u, v) a ray hits a facet is a function of the two alone, with
               the same bits for any packet, number of threads and order of the geometry. Of the
@@ -64,6 +65,7 @@ from sensor_models.kernels.tracing.hit_filters import (
     keep_all,
     keep_nearest,
 )
+from sensor_models.kernels.tracing.moving import trace_bodies
 from sensor_models.kernels.tracing.packets import (
     ACCESS,
     ARGUMENTS,
@@ -74,11 +76,9 @@ from sensor_models.kernels.tracing.packets import (
     GEOMETRY,
     INSTANCE,
     NORMAL,
-    SAVED_GEOMETRY,
     STORE_ADDRESS,
     STORE_SIZE,
     T_MAX,
-    TIME,
     VALID,
     Packet,
     Triple,
@@ -86,13 +86,13 @@ from sensor_models.kernels.tracing.packets import (
     is_place,
     put_direction,
     put_origin,
+    put_time,
 )
 from sensor_models.kernels.tracing.scene_view import (
     COUNT_CROSSINGS,
     KEEP_ALL,
     KEEP_NEAREST,
-    MOVING,
-    STATIC,
+    SURFACES,
     VOLUMES,
     SceneView,
 )
@@ -133,11 +133,11 @@ def set_ray(
 ) -> None:
     """Put a ray into a packet. A ray that is not finite or has no direction hits nothing.
 
-    ``time`` is the instant it is sent at, as a share of the frame.
+    ``time`` is the instant it is sent at, as a share of the frame: where bodies are that move.
     """
-    put_origin(packet, lane, from_offset(view, origin), t_min)
+    put_origin(packet, lane, origin, from_offset(view, origin), t_min)
     put_direction(packet, lane, direction, t_max)
-    packet.floats[TIME + lane] = time
+    put_time(packet, lane, time)
     check_ray(packet, lane, is_place(origin))
 
 
@@ -145,8 +145,7 @@ def set_ray(
 def trace_surfaces(view: SceneView, packet: Packet, coherent: bool) -> None:
     """Find the nearest surface along each ray of a packet."""
     _begin(view, packet, coherent, KEEP_NEAREST)
-    _trace_first(view, packet, STATIC)
-    _trace_into(view, packet, MOVING)
+    _trace(view, packet, SURFACES)
 
 
 @njit(**ACCESS)
@@ -158,8 +157,7 @@ def trace_quickly(view: SceneView, packet: Packet, coherent: bool) -> None:
     """
     _begin(view, packet, coherent, KEEP_NEAREST)
     packet.words[FLAGS] &= ~RAY_QUERY_FILTER
-    _trace_first(view, packet, STATIC)
-    _trace_into(view, packet, MOVING)
+    _trace(view, packet, SURFACES)
     for lane in range(WIDTH):
         hit = packet.words[GEOMETRY + lane] != INVALID_ID
         packet.floats[BEST_T + lane] = packet.floats[T_MAX + lane] if hit else INFINITY
@@ -178,8 +176,7 @@ def trace_all_surfaces(
     """Find all surfaces along each ray; read them by ``hits_found`` and ``show_hit``."""
     _begin(view, packet, coherent, KEEP_ALL)
     _lend(packet, notes, len(notes) // (WIDTH * NOTE_WORDS))
-    _trace_first(view, packet, STATIC)
-    _trace_into(view, packet, MOVING)
+    _trace(view, packet, SURFACES)
 
 
 @njit(**ACCESS)
@@ -189,7 +186,7 @@ def trace_all_boundaries(
     """Find all boundaries of volumes along each ray; read as for ``trace_all_surfaces``."""
     _begin(view, packet, coherent, KEEP_ALL)
     _lend(packet, notes, len(notes) // (WIDTH * NOTE_WORDS))
-    _trace_first(view, packet, VOLUMES)
+    _trace(view, packet, VOLUMES)
 
 
 @njit(**ACCESS)
@@ -218,7 +215,7 @@ def trace_crossings(view: SceneView, packet: Packet, counts: NDArray[np.int32]) 
     """
     _begin(view, packet, False, COUNT_CROSSINGS)
     _lend(packet, counts, view.volumes)
-    _trace_first(view, packet, VOLUMES)
+    _trace(view, packet, VOLUMES)
 
 
 @njit(**ACCESS)
@@ -241,26 +238,13 @@ def _begin(view: SceneView, packet: Packet, coherent: bool, filtering: int) -> N
 
 
 @njit(**ACCESS)
-def _trace_first(view: SceneView, packet: Packet, part: int) -> None:
-    """Trace a packet without hits into a part of the scene."""
+def _trace(view: SceneView, packet: Packet, part: int) -> None:
+    """Trace a packet without hits into the world, then into the bodies that move in it."""
     if view.handles[part] != 0:
         start = packet.words.ctypes.data
         intersect_packet(start + 4 * VALID, view.handles[part], start, start + 4 * ARGUMENTS)
-
-
-@njit(**ACCESS)
-def _trace_into(view: SceneView, packet: Packet, part: int) -> None:
-    """Trace a packet into a part of the scene; hits of other parts stay where they are nearer."""
-    if view.handles[part] == 0:
-        return
-    words = packet.words
-    for lane in range(WIDTH):  # Embree wants every call to begin without a hit
-        words[SAVED_GEOMETRY + lane] = words[GEOMETRY + lane]
-        words[GEOMETRY + lane] = INVALID_ID
-    _trace_first(view, packet, part)
-    for lane in range(WIDTH):
-        found, saved = words[GEOMETRY + lane], words[SAVED_GEOMETRY + lane]
-        words[GEOMETRY + lane] = saved if found == INVALID_ID else found
+    if len(view.bodies.scenes) > 0:
+        trace_bodies(view, packet, part)
 
 
 def filter_addresses() -> tuple[int, ...]:

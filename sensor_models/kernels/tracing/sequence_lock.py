@@ -1,14 +1,19 @@
-"""A record that one process writes and others read, in memory that they share, without waiting.
+"""A ring of timed records that one process writes and others read, without waiting.
 
-The memory holds a number and ``SLOTS`` copies of the record:
+The memory holds a number and a ring of slots, as many as there is room for, of at least 4:
 
-    write   slot[(n + 1) mod SLOTS] <- record, then n <- n + 1
-    read    n0 <- n, copy slot[n0 mod SLOTS], n1 <- n; whole if n1 - n0 < SLOTS - 1
+    write   slot[(n + 1) mod slots] <- record, then n <- n + 1
+    read    n0 <- n, copy slot[k mod slots] for k <= n0, n1 <- n; whole if n1 - k < slots - 1
 
-The slot of n0 is written to again as n0 + SLOTS, which begins once n is n0 + SLOTS - 1: until a
-reader sees that number, its copy is of one writing. The newest whole record is always there, so
-a writer that dies in the middle of one keeps nobody from reading, and a reader starts anew only
-if the writer got three records ahead meanwhile. There must be one writer at a time.
+The slot of record k is written to again as k + slots, which begins once n is k + slots - 1: until
+a reader sees that number, its copy is of one writing. The newest whole record is always there, so
+a writer that dies in the middle of one keeps nobody from reading. There must be one writer at a
+time.
+
+A record begins with the number of the one that comes before it in time, -1 for none, and with its
+time. Nothing that was written is changed: a state that replaces another one, or that lies before
+it because time went back, names as its predecessor the newest record before its own time. What
+readers see of the past is the chain from the newest record, as far as the ring still holds it.
 
 This is the sequence lock of Lameter, "Effective synchronization on Linux/NUMA systems" (2005),
 with several records, as Linux has it in ``seqcount_latch_t`` with two. The order of the memory
@@ -25,8 +30,10 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-#: Records that are kept: more of them give a slow reader more time.
-SLOTS = 4
+#: Places in a record; the states follow.
+BEFORE, TIME, STATES = 0, 1, 2
+#: Stands for no record before the first one.
+NOTHING = -1
 
 
 @intrinsic
@@ -67,11 +74,26 @@ def _store(_context: Any, _address: Any, _value: Any) -> Any:
 def write(
     number: NDArray[np.int64], slots: NDArray[np.float64], record: NDArray[np.float64]
 ) -> None:
-    """Make a record the newest one; ``slots`` has ``SLOTS`` rows as long as the record."""
+    """Make a record the newest one; ``slots`` are (slots, length of a record)."""
     following = number[0] + 1
     _fence()
-    slots[following % SLOTS, :] = record
+    slots[following % len(slots), :] = record
     _store(number.ctypes.data, following)
+
+
+@njit(cache=True)
+def newest_before(number: NDArray[np.int64], slots: NDArray[np.float64], time: float) -> int:
+    """The newest record before a time, for who writes the next one; ``NOTHING`` if there is none.
+
+    Records that the next one overwrites count as gone.
+    """
+    newest = number[0]
+    found = newest
+    while found >= 0 and newest + 1 - found < len(slots):
+        if slots[found % len(slots), TIME] < time:
+            return int(found)
+        found = np.int64(slots[found % len(slots), BEFORE])
+    return NOTHING
 
 
 @njit(cache=True)
@@ -79,8 +101,38 @@ def read(number: NDArray[np.int64], slots: NDArray[np.float64], record: NDArray[
     """Copy the newest record to ``record``; returns its number."""
     while True:
         found = _load(number.ctypes.data)
-        record[:] = slots[found % SLOTS, :]
+        record[:] = slots[found % len(slots), :]
         _fence()
-        if _load(number.ctypes.data) - found < SLOTS - 1:
+        if _load(number.ctypes.data) - found < len(slots) - 1:
             newest: int = found
             return newest
+
+
+@njit(cache=True)
+def read_since(
+    number: NDArray[np.int64],
+    slots: NDArray[np.float64],
+    since: float,
+    records: NDArray[np.float64],
+) -> tuple[int, int]:
+    """Copy the records from the newest one before or at ``since`` on to ``records``, newest first.
+
+    Returns:
+        How many there are, and the number of the newest. If there is no room for all, there are
+        more than ``records`` has rows.
+    """
+    newest = _load(number.ctypes.data)
+    found, count = newest, 0
+    while found >= 0 and count < len(records):
+        records[count, :] = slots[found % len(slots), :]
+        _fence()
+        if _load(number.ctypes.data) - found >= len(slots) - 1:
+            if count > 0:
+                return count, newest  # the ring holds no more of the past
+            newest = found = _load(number.ctypes.data)  # the writer got ahead: begin anew
+            continue
+        count += 1
+        if records[count - 1, TIME] <= since:
+            return count, newest
+        found = np.int64(records[count - 1, BEFORE])
+    return count + (found >= 0), newest

@@ -18,7 +18,7 @@ def simulate(task: Task) -> list[Rows]:
         parameters = {
             f"{sensor.name}::{name}": value
             for sensor in task.sensors
-            for name, value in sensor.parameters.items()
+            for name, value in {**sensor.parameters, **sensor.choices}.items()
         }
         structure.add_parameter_set("chosen", parameters)
         results: list[Rows] = [[] for _ in task.sensors]

@@ -15,7 +15,7 @@ def simulate_one(task: Task, sensor: Sensor) -> Rows:
         sensor.fmu,
         stop_time=float(times[-1]),
         output_interval=task.step,
-        start_values=sensor.parameters,
+        start_values={**sensor.parameters, **sensor.choices},
         input=np.array(list(zip(times, *columns, strict=True)), dtype=names),
         output=sensor.outputs,
     )

@@ -77,7 +77,7 @@ def simulate(task: Task) -> list[Rows]:
     parameters = [
         Parameter(name=f"{sensor.name}.{name}", value=value)
         for sensor in task.sensors
-        for name, value in sensor.parameters.items()
+        for name, value in {**sensor.parameters, **sensor.choices}.items()
     ]
     signals = {
         system_input(sensor, name): lambda time, values=values: values[round(time / task.step)]

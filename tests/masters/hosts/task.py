@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 #: One row of outputs for each step.
@@ -21,6 +21,8 @@ class Sensor:
     real_outputs: list[str]
     integer_outputs: list[str]
     references: dict[str, int]
+    #: Parameters that are Integers or choices.
+    choices: dict[str, int] = field(default_factory=dict)
 
     @property
     def outputs(self) -> list[str]:

@@ -1,0 +1,1 @@
+"""What FMUs are built from; used by the build only, and not packed."""

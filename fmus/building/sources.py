@@ -1,0 +1,104 @@
+"""Which FMUs there are: their classes, and where an FMU finds its own.
+
+The sensors of the catalog have classes that are made from their specs. ``Environment`` and
+``VehicleDynamics`` are no sensors and have modules of their own. A file outside of the project has
+a sensor's spec, or an FMU class; the FMU carries that file.
+"""
+
+import importlib
+import importlib.util
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from fmus.base import FmuBase
+from fmus.sensor_fmu import sensor_fmu
+from fmus.sensors import SUFFIX, fmu_of
+from sensor_models import catalog
+from sensor_models.core.spec import SensorSpec
+
+#: Modules of the FMUs that are no sensors.
+OTHERS = ("fmus.environment_fmu", "fmus.vehicle_dynamics_fmu")
+
+#: What follows the source of a sensor from outside, so that it has an FMU class.
+MADE_FROM_SPEC = """
+
+# ---- added when the FMU was built ------------------------------------------------------------
+from fmus.sensor_fmu import sensor_fmu as _sensor_fmu
+
+{name} = _sensor_fmu({spec})
+"""
+
+
+class BuildError(RuntimeError):
+    """Something that keeps the FMUs from being built."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """An FMU to be built: its class, and where the FMU finds it."""
+
+    model: type[FmuBase]
+    #: Module and name of the class.
+    module: str
+    name: str
+    #: What the module holds if it is none of the package ``fmus``: the FMU carries it.
+    content: bytes | None = None
+
+
+def fmu_sources() -> dict[str, Source]:
+    """All FMUs of the project by name: the sensors of the catalog, and those that are none."""
+    found = {}
+    for sensor in catalog.names():
+        found[sensor] = Source(fmu_of(sensor), fmu_of.__module__, f"{sensor}{SUFFIX}")
+    for module in OTHERS:
+        model = fmu_class(importlib.import_module(module))
+        found[model.model_name] = Source(model, module, model.__name__)
+    return dict(sorted(found.items()))
+
+
+def fmu_class(module: ModuleType) -> type[FmuBase]:
+    """The FMU class that a module defines."""
+    classes = _own_classes(module)
+    if len(classes) != 1:
+        raise BuildError(f"{module.__name__} defines {len(classes)} FMU classes, needs one")
+    return classes[0]
+
+
+def own_source(path: Path) -> Source:
+    """An FMU from a file outside the project, with a sensor's spec or with an FMU class."""
+    module, content = load_module(path), path.read_bytes()
+    specs = [name for name, value in vars(module).items() if isinstance(value, SensorSpec)]
+    classes = _own_classes(module)
+    if len(specs) + len(classes) != 1:
+        raise BuildError(
+            f"{path} has {len(specs)} SensorSpec and {len(classes)} FMU classes, needed is one"
+        )
+    if classes:
+        return Source(classes[0], module.__name__, classes[0].__name__, content)
+    model = sensor_fmu(getattr(module, specs[0]))
+    tail = MADE_FROM_SPEC.format(name=model.__name__, spec=specs[0])
+    return Source(model, module.__name__, model.__name__, content + tail.encode())
+
+
+def _own_classes(module: ModuleType) -> list[type[FmuBase]]:
+    """The FMU classes that a module defines itself."""
+    return [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, FmuBase)
+        and value.__module__ == module.__name__
+    ]
+
+
+def load_module(path: Path) -> ModuleType:
+    """A module from a file outside the package ``fmus``: an FMU of somebody's own."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise BuildError(f"{path} is no Python module")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module

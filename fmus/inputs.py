@@ -1,0 +1,144 @@
+"""The inputs of an instance as a sensor takes them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fmus.fmu_state import StateError
+from fmus.variables import Variable
+from sensor_models.core.frames import BodyState, normalised_orientation
+from sensor_models.core.sensor import Held, Vector
+from sensor_models.core.spec import SCENE_HANDLE, Group, Groups, scalars_of
+from sensor_models.kernels.math.motion import ORIENTATION
+from sensor_models.sight.scene import SceneName, SceneUse
+
+if TYPE_CHECKING:
+    from fmus.sensor_fmu import SensorFmu
+
+_ORIENTATION = slice(ORIENTATION, ORIENTATION + 4)
+
+
+@dataclass(eq=False)
+class KnownInputs:
+    """The held inputs at one instant: their bytes, what the sensor gets, the scene's handle."""
+
+    content: bytes
+    held: Held
+    scene_handle: int
+
+    def close(self) -> None:
+        """Leave the scene."""
+        if self.held.scene is not None:
+            self.held.scene.close()
+
+    def close_unless_shared(self, other: "KnownInputs | None") -> None:
+        """Leave the scene, unless others use it on."""
+        if other is None or self.held.scene is not other.held.scene:
+            self.close()
+
+
+class InputReader:
+    """Reads the inputs of an instance, cheaply: most steps change no held one.
+
+    A sensor that takes frames gets its scene with its first step, when a master has connected the
+    handle. One that samples gets it at once, as it measures at the start.
+    """
+
+    def __init__(self, fmu: "SensorFmu", parameters: Groups) -> None:
+        self._fmu = fmu
+        spec, table = fmu.spec, fmu.table()
+        state = [table.by_name[name] for name, _, _ in scalars_of(spec.state)]
+        self._variables = [table.by_name[name] for name, _, _ in scalars_of(spec.held)]
+        self._state = _view(fmu, state, "Real")
+        self._held = [_view(fmu, self._variables, t) for t in ("Real", "Integer", "Boolean")]
+        self._is_body = spec.state[:1] == (Group(BodyState),)
+        self._told_of_orientation = False
+        self._scene_at_once = spec.frames is None
+        self._scenes: SceneUse | None = None
+        if spec.sees:
+            name = parameters.of(SceneName).scene if spec.needs_scene else None
+            self._scenes = SceneUse(name)
+
+    def read(self, before: KnownInputs | None) -> tuple[Vector, KnownInputs]:
+        """The state of body or joint, in a copy, and the held inputs as they are set now.
+
+        What cannot be applied is refused. Held inputs that are as before are the same object.
+        """
+        state = self._state.copy()
+        if self._is_body:
+            self._normalise(state)
+        content = b"".join(array.tobytes() for array in self._held)
+        if before is not None and content == before.content:
+            return state, before
+        return state, self._parsed(content, before)
+
+    def _normalise(self, body: Vector) -> None:
+        """Bring the orientation in a body's state to unit length.
+
+        All zeros mean that nobody connected it: it is then that of the world.
+        """
+        body[_ORIENTATION], connected = normalised_orientation(*body[_ORIENTATION].tolist())
+        if not connected and not self._told_of_orientation:
+            self._told_of_orientation = True
+            self._fmu.warn(
+                "body.orientation is all zeros, as if not connected: taken as 1, 0, 0, 0"
+            )
+
+    def restored(self, content: bytes, before: KnownInputs | None) -> KnownInputs:
+        """Held inputs from their bytes in a saved state."""
+        if len(content) != sum(array.nbytes for array in self._held):
+            raise StateError("the state's held inputs do not fit this FMU")
+        return self._parsed(content, before)
+
+    def _parsed(self, content: bytes, before: KnownInputs | None) -> KnownInputs:
+        values: dict[str, Any] = {}
+        offset = 0
+        for array, type_name in zip(self._held, ("Real", "Integer", "Boolean"), strict=True):
+            numbers = np.frombuffer(content, array.dtype, len(array), offset).tolist()
+            offset += array.nbytes
+            of_type = (v for v in self._variables if v.type_name == type_name)
+            for variable, number in zip(of_type, numbers, strict=True):
+                values[variable.name] = _as_declared(variable, number)
+        groups = Groups({g: g.build(values.__getitem__) for g in self._fmu.spec.held})
+        known = KnownInputs(content, Held(groups), values.get(SCENE_HANDLE, 0))
+        if self._scene_at_once:
+            self.open_scene(known, before)
+        return known
+
+    def expect_scene(self, known: KnownInputs, before: KnownInputs | None) -> None:
+        """Refuse a scene that cannot be had; one that goes by its name is loaded with a step."""
+        if self._scenes is None:
+            return
+        if known.scene_handle:
+            self.open_scene(known, before)
+        elif known is not before:
+            self._scenes.expect()
+
+    def open_scene(self, known: KnownInputs, before: KnownInputs | None) -> None:
+        """Give held inputs the scene of their handle: the one that was before, if it is that."""
+        if self._scenes is None or known.held.scene is not None:
+            return
+        if before is not None and before.scene_handle == known.scene_handle and before.held.scene:
+            known.held.scene = before.held.scene
+        else:
+            known.held.scene = self._scenes.open(known.scene_handle)
+
+
+def _as_declared(variable: Variable, number: float) -> Any:
+    """A number as the model knows it: a choice as its item, a Boolean as such."""
+    choices = variable.quantity.choices
+    if choices is not None:
+        return choices(int(number))
+    return bool(number) if variable.quantity.kind == "boolean" else number
+
+
+def _view(fmu: "SensorFmu", variables: Sequence[Variable], type_name: str) -> NDArray[Any]:
+    """The values of those variables that have one type, which lie side by side."""
+    values, first = fmu.values.of_type(type_name), fmu.table().first[type_name]
+    places = [v.reference - first for v in variables if v.type_name == type_name]
+    if not places:
+        return values[:0]
+    return values[places[0] : places[-1] + 1]

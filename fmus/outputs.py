@@ -1,0 +1,74 @@
+"""Results on the outputs of an instance."""
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from struct import Struct
+from typing import TYPE_CHECKING, Any
+
+from fmus.variables import Variable
+from sensor_models.core.sensor import Result
+from sensor_models.core.spec import scalars_of
+
+if TYPE_CHECKING:
+    from fmus.sensor_fmu import SensorFmu
+
+COUNTS, TIMES = ("sample.count", "frame.count"), ("sample.time", "frame.time")
+FRAME_FILE = "frame.file"
+
+
+class OutputWriter:
+    """Puts results on the outputs.
+
+    Outputs of one type lie side by side, so each type is packed with one call: four times as fast
+    as storing number by number.
+    """
+
+    def __init__(self, fmu: "SensorFmu") -> None:
+        self._fmu = fmu
+        self._values = fmu.values
+        outputs = fmu.table().of_causality("output")
+        readings = [name for name, _, _ in scalars_of(fmu.spec.readings)]
+        #: Places of outputs in the values of a result, with its count and its time behind.
+        places = {name: place for place, name in enumerate(readings)}
+        places |= dict.fromkeys(COUNTS, len(readings)) | dict.fromkeys(TIMES, len(readings) + 1)
+        self._packers = [
+            self._packer([v for v in outputs if v.type_name == type_name], places, code)
+            for type_name, code in (("Real", "d"), ("Integer", "i"), ("Boolean", "i"))
+            if any(v.type_name == type_name for v in outputs)
+        ]
+        self._texts = [
+            (v, places[v.name]) for v in outputs if v.type_name == "String" and v.name in places
+        ]
+        self._file = fmu.table().by_name.get(FRAME_FILE)
+
+    def _packer(
+        self, variables: Sequence[Variable], places: dict[str, int], code: str
+    ) -> tuple[Callable[..., None], Any, int, Callable[[Sequence[Any]], Sequence[Any]]]:
+        values, first = self._values.slot(variables[0])
+        pack_into = Struct(f"={len(variables)}{code}").pack_into
+        return (
+            pack_into,
+            values,
+            first * values.itemsize,
+            _picker([places[v.name] for v in variables]),
+        )
+
+    def show(self, result: Result) -> None:
+        """Put a result on the outputs."""
+        numbers = (*result.values, result.number + 1, result.time)
+        for pack_into, values, offset, pick in self._packers:
+            pack_into(values, offset, *pick(numbers))
+        for variable, place in self._texts:
+            self._values.set(variable, numbers[place])
+
+    def name_file(self, file: str) -> None:
+        """Name the newest file."""
+        if self._file is not None:
+            self._values.set(self._file, file)
+
+
+def _picker(places: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """A function that picks the items at some places."""
+    if len(places) == 1:
+        return itemgetter(slice(places[0], places[0] + 1))
+    return itemgetter(*places)

@@ -1,0 +1,110 @@
+"""Reference results of FMUs, as the FMI Cross-Check lays them out.
+
+For each FMU there are three files beside each other::
+
+    Imu_in.csv     time and inputs, one row each STEP, to be interpolated linearly
+    Imu_ref.csv    time and outputs at the ends of the steps
+    Imu_ref.opt    StartTime, StopTime, StepSize, RelTol
+
+Outputs are those of fmpy with the start values of all parameters, Booleans as 0 and 1. Left out
+are Strings, and outputs that are not the same in each run: handles of scenes, whose numbers the
+process deals out. Written by the build only.
+
+Source: "FMI Cross-Check Rules", sections 4.1 and 4.2 (files and their columns).
+"""
+
+import csv
+import math
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+START, STOP, STEP = 0.0, 1.0, 0.01  # s
+SUFFIXES = ("_in.csv", "_ref.csv", "_ref.opt")
+
+#: Outputs that differ from run to run.
+LEFT_OUT = ("scene_handle",)
+
+#: What moves, by the ends of the names of inputs: a body in a circle of 2 m with its heading along
+#: it, a joint that swings, a vehicle in a curve. All else stays at its start.
+RATE = 0.5  # rad/s
+MOTIONS: Mapping[str, Callable[[float], float]] = {
+    "position.x": lambda t: 2.0 * math.cos(RATE * t),
+    "position.y": lambda t: 2.0 * math.sin(RATE * t),
+    "position.z": lambda _: 1.0,
+    "orientation.w": lambda t: math.cos(RATE * t / 2.0),
+    "orientation.z": lambda t: math.sin(RATE * t / 2.0),
+    "body.velocity.x": lambda t: -2.0 * RATE * math.sin(RATE * t),
+    "body.velocity.y": lambda t: 2.0 * RATE * math.cos(RATE * t),
+    "angular_velocity.z": lambda _: RATE,
+    "joint.position": lambda t: math.sin(3.0 * t),
+    "joint.velocity": lambda t: 3.0 * math.cos(3.0 * t),
+    "drive.left": lambda _: 6.0,
+    "drive.right": lambda _: 7.0,
+}
+
+
+def write_reference_results(fmu: Path, directory: Path) -> list[Path]:
+    """Simulate an FMU and write its three files, which are returned; none if it has no results."""
+    from fmpy import read_model_description, simulate_fmu  # a master, which the FMUs do not need
+
+    variables = read_model_description(str(fmu)).modelVariables
+    given = motion((v.name, v.type, v.start) for v in variables if v.causality == "input")
+    outputs = [
+        v.name
+        for v in variables
+        if v.causality == "output" and v.type != "String" and v.name not in LEFT_OUT
+    ]
+    if not outputs:
+        return []
+    with tempfile.TemporaryDirectory(prefix="reference-") as folder:
+        writes = any(v.name == "output_directory" for v in variables)
+        found = simulate_fmu(
+            str(fmu),
+            start_time=START,
+            stop_time=STOP,
+            step_size=STEP,
+            output_interval=STEP,
+            start_values={"output_directory": folder} if writes else {},  # changes no number
+            input=given,
+            output=outputs,
+        )
+    directory.mkdir(parents=True, exist_ok=True)
+    files = [directory / f"{fmu.stem}{suffix}" for suffix in SUFFIXES]
+    for path, table in zip(files, (given, found), strict=False):
+        rows = [[int(v) if isinstance(v, bool) else v for v in row] for row in table.tolist()]
+        _write_rows(path, [table.dtype.names, *rows])
+    _write_rows(
+        files[2],
+        [("StartTime", START), ("StopTime", STOP), ("StepSize", STEP), ("RelTol", 0.0)],
+    )
+    return files
+
+
+def motion(inputs: Iterable[tuple[str, str, Any]]) -> NDArray[np.void]:
+    """Time and the inputs of these names, types and starts: those that move, and the others."""
+    times = [START + k * STEP for k in range(round((STOP - START) / STEP) + 1)]
+    columns: dict[str, Sequence[Any]] = {"time": times}
+    kinds: dict[str, Any] = {"time": np.float64}
+    for name, kind, start in inputs:
+        moves = max((end for end in MOTIONS if name.endswith(end)), key=len, default=None)
+        if kind == "Real":
+            still = float(start or 0.0)
+            columns[name] = [still if moves is None else MOTIONS[moves](t) for t in times]
+            kinds[name] = np.float64
+        elif kind in ("Integer", "Enumeration"):
+            columns[name] = [int(start or 0)] * len(times)
+            kinds[name] = np.int32
+    table = np.empty(len(times), list(kinds.items()))
+    for name, column in columns.items():
+        table[name] = column
+    return table
+
+
+def _write_rows(path: Path, rows: Iterable[Sequence[Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        csv.writer(stream, lineterminator="\n").writerows(rows)

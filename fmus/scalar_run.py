@@ -1,0 +1,150 @@
+"""A scalar sensor between initialisation and termination: a compiled step on the instance's values.
+
+The step reads the inputs and writes the outputs where the variables of the instance are, so the
+binding can call it without Python (``compiled_step``). Python comes in at the start, when a step is
+refused, when there is something to warn of, when another scene is connected, and when the ring of
+recorded samples is full. The same function does the step then.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.core.sensor import Result, Setup
+from sensor_models.core.spec import SCENE_HANDLE
+from sensor_models.core.step import Step, Storage
+from sensor_models.core.stepped import SteppedSensor
+from sensor_models.output.sinks import RecordSink, open_record
+from sensor_models.sight.scene import SceneUse
+
+if TYPE_CHECKING:
+    from fmus.sensor_fmu import SensorFmu
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class _Recorder:
+    """Hands samples to the record, once it is open; before, there is nothing to keep."""
+
+    def __init__(self) -> None:
+        self.record: RecordSink | None = None
+
+    def append(self, index: int, time: float, values: Sequence[Any]) -> None:
+        """Record a sample."""
+        if self.record is not None:
+            self.record.take(Result(index, time, tuple(values)))
+
+    def rewind(self, next_index: int) -> None:
+        """Continue with a sample, whether it was recorded before or is further on."""
+        if self.record is not None:
+            self.record.rewind(next_index)
+
+
+class ScalarRun:
+    """One run, from the parameters that are set when it begins."""
+
+    def __init__(self, fmu: "SensorFmu", start: float) -> None:
+        self._fmu = fmu
+        self._parameters = fmu.parameters()
+        identity = f"{fmu.spec.name}/{fmu.instance_name}"
+        setup = Setup(fmu.spec, self._parameters, identity, start, warn=fmu.warn)
+        self.inputs_at_step_end = setup.sampling.inputs_at_step_end
+        self._start = start
+        self._sensor = fmu.spec.make(setup)
+        assert isinstance(self._sensor, SteppedSensor)
+        sinks = [self._parameters.instances[group] for group in fmu.spec.sinks]
+        self._record_parameters = next((s for s in sinks if s.record), None)
+        self._recorder = _Recorder()
+        self._scene: Any = None
+        self.step: Step = self._sensor.step(
+            storage=_storage_of(fmu),
+            sink=self._recorder if self._record_parameters is not None else None,
+            watched=(SCENE_HANDLE,) if fmu.spec.sees else (),
+            resolve=self._look_at_scene,
+        )
+
+    def _look_at_scene(self, handles: tuple[int, ...]) -> NDArray[np.float64]:
+        """What the sensor feels of the scene of a handle; the last scene is left then."""
+        scene = SceneUse().open(handles[0])
+        self._leave_scene()
+        self._scene = scene
+        assert isinstance(self._sensor, SteppedSensor)
+        assert self._sensor.extra_of is not None
+        return self._sensor.extra_of(scene)
+
+    def _leave_scene(self) -> None:
+        if self._scene is not None:
+            self._scene.close()
+            self._scene = None
+
+    # ---- life --------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Open the record."""
+        if self._record_parameters is None:
+            return
+        self._recorder.record = open_record(
+            self._fmu.instance_name,
+            self._fmu.spec.readings,
+            self._record_parameters,
+            "",
+            self._parameters.by_name(),
+        )
+        count = self._fmu.values.get(self._fmu.table().by_name["sample.count"])
+        if count:  # it continues from a saved state
+            self._recorder.rewind(count)
+
+    def begin(self) -> None:
+        """Take in the inputs as what holds at the start."""
+        self.observe(self._start)
+
+    def observe(self, time: float) -> None:
+        """Take in the inputs as what holds at an instant."""
+        self.step.observe(time)
+        self.step.flush()
+
+    def advance(self, time: float, duration: float) -> None:
+        """Do a step, as the binding would have done without Python."""
+        self.step.advance(time, duration)
+        self.step.flush()
+
+    def compiled_step(self) -> tuple[int, int]:
+        """Addresses of the step and of its context."""
+        return self.step.address, self.step.context
+
+    def publish(self) -> None:
+        """Write the record as it is; the run may still be taken back and go on."""
+        self.step.flush()
+        if self._recorder.record is not None:
+            self._recorder.record.publish()
+
+    def close(self) -> None:
+        """Finish the record, and leave the scene."""
+        try:
+            self.step.flush()
+        finally:
+            try:
+                if self._recorder.record is not None:
+                    self._recorder.record.close()
+            finally:
+                self._leave_scene()
+
+    # ---- saved states ------------------------------------------------------------------------
+
+    def state(self) -> Arrays:
+        """All that later samples depend on, as arrays."""
+        return dict(self.step.state())
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from ``state()`` of this or an equal run."""
+        self.step.restore(arrays)
+
+
+def _storage_of(fmu: "SensorFmu") -> Storage:
+    """Where the variables of an instance are."""
+    table = fmu.table()
+    places = {v.name: v.reference - table.first[v.type_name] for v in table.variables}
+    of_type = fmu.values.of_type
+    return Storage((of_type("Real"), of_type("Integer"), of_type("Boolean")), places)

@@ -1,0 +1,58 @@
+"""Units of variables, and whether two of them are the same."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fmus.model_description import base_units
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit: a value in it is ``factor`` x value + ``offset`` in base units."""
+
+    name: str
+    exponents: Mapping[str, int] | None = None
+    """Of the base units kg, m, s, A, K, mol, cd, rad; not known if this is missing."""
+    factor: float = 1.0
+    offset: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """The unit as a message has it: its name, and what that is in base units."""
+        if self.exponents is None:
+            return self.name
+        powers = ".".join(f"{base}{n if n != 1 else ''}" for base, n in self.exponents.items())
+        shift = f" + {self.offset:g}" if self.offset else ""
+        scaled = f"{self.factor:g} {powers or '1'}{shift}"
+        plain = self.factor == 1.0 and not self.offset
+        return self.name if plain and self.name == (powers or "1") else f"{self.name} ({scaled})"
+
+
+def own_unit(name: str) -> Unit:
+    """A unit of the variables of this project."""
+    if "sqrt" in name:
+        return Unit(name)
+    return Unit(name, {base: int(exponent) for base, exponent in base_units(name).items()})
+
+
+def mismatch(output: Unit | None, taken: Unit | None) -> str:
+    """Why values of one unit are none of the other, or nothing.
+
+    A variable without a unit is taken as it is; so is one whose unit has the same name, and, as
+    some tools do not count angles as a dimension, rad may be missing on one side.
+    """
+    if output is None or taken is None or output == taken:
+        return ""
+    if output.exponents is None or taken.exponents is None:
+        known = output.name == taken.name
+        return "" if known else f"{output.text} may not be {taken.text}"
+    if _dimension(output) == _dimension(taken) and (output.factor, output.offset) == (
+        taken.factor,
+        taken.offset,
+    ):
+        return ""
+    return f"{output.text} is not {taken.text}"
+
+
+def _dimension(unit: Unit) -> dict[str, int]:
+    return {base: n for base, n in (unit.exponents or {}).items() if base != "rad" and n}

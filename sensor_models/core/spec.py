@@ -1,0 +1,239 @@
+"""What a sensor is, declared once and without FMI.
+
+A ``SensorSpec`` names everything that others need to know of a sensor: its parameters, its inputs,
+its readings, its files, and where its model is. FMUs, their descriptions and reference pages, the
+command lines, the checks of presets and the tests of all sensors are made from it (``catalog``).
+A sensor is an object with one life, whatever it measures (``sensor``).
+
+Quantities are declared in dataclasses (``quantities``). A ``Group`` is one of these with a prefix
+before the names of its quantities, so that a sensor may have the same dataclass several times.
+"""
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.core.clock import SamplingParameters
+from sensor_models.core.quantities import (
+    ParameterError,
+    Quantity,
+    integer,
+    quantities_of,
+    real,
+    string,
+)
+
+if TYPE_CHECKING:
+    from sensor_models.core.sensor import Sensor, Setup
+
+T = TypeVar("T")
+
+#: Names of the parameters that choose a preset, and of what keeps its own value beside it.
+PRESET, PRESET_EXCEPT = "preset", "preset_except"
+#: Names of the input that stands for a scene, and of the parameter that names one instead.
+SCENE_HANDLE, SCENE = "scene_handle", "scene"
+
+#: What any sensor imports, and what those import besides that load scenes.
+PACKAGES = ("numba", "numpy", "tomli")
+SCENE_PACKAGES = ("embreex", "pillow", "pydantic", "trimesh")
+
+
+@dataclass(frozen=True)
+class Group:
+    """A dataclass of quantities as part of a sensor, their names behind a prefix."""
+
+    declaring: type
+    prefix: str = ""
+
+    def name(self, name: str) -> str:
+        """The full name of one of its quantities."""
+        return f"{self.prefix}.{name}" if self.prefix else name
+
+    def scalars(self) -> Iterator[tuple[str, Quantity, Any]]:
+        """Full name, declaration and default of each scalar, in the order of the fields."""
+        for quantity in quantities_of(self.declaring).values():
+            for name, value in quantity.parts(quantity.default):
+                yield self.name(name), quantity, value
+
+    def build(self, value_of: Callable[[str], Any]) -> Any:
+        """An instance, from a function that gives the value of a scalar by its full name."""
+        fields: dict[str, Any] = {}
+        for field, quantity in quantities_of(self.declaring).items():
+            parts = [value_of(self.name(name)) for name, _ in quantity.parts(quantity.default)]
+            fields[field] = tuple(parts) if quantity.components else parts[0]
+        try:
+            return self.declaring(**fields)
+        except ParameterError as error:
+            if not self.prefix:
+                raise
+            raise ParameterError(f"{self.prefix}.{error}") from error
+
+
+class Groups:
+    """Instances of the dataclasses of groups."""
+
+    def __init__(self, instances: Mapping[Group, Any]) -> None:
+        self.instances = instances
+
+    def of(self, declaring: type[T], prefix: str = "") -> T:
+        """The instance of one group."""
+        instance: T = self.instances[Group(declaring, prefix)]
+        return instance
+
+    def by_name(self) -> dict[str, Any]:
+        """All values by their full names, as an index of files tells them."""
+        return {
+            group.name(name): part
+            for group, instance in self.instances.items()
+            for field, quantity in quantities_of(instance).items()
+            for name, part in quantity.parts(getattr(instance, field))
+        }
+
+
+def scalars_of(groups: Iterable[Group]) -> list[tuple[str, Quantity, Any]]:
+    """Full name, declaration and default of all scalars of some groups, in order."""
+    return [scalar for group in groups for scalar in group.scalars()]
+
+
+@dataclass(frozen=True)
+class PresetParameters:
+    """Which product the sensor is."""
+
+    preset: str = string(
+        "",
+        "Named parameter set; a parameter set to something else than its start wins over it",
+        name=PRESET,
+    )
+    preset_except: str = string(
+        "",
+        "Parameters, or groups of them, that keep their own value beside a preset although it "
+        "equals their start; separated by commas",
+        name=PRESET_EXCEPT,
+    )
+
+
+@dataclass(frozen=True)
+class SampleOutputs:
+    """Outputs that every sensor has."""
+
+    count: int = integer(0, "Number of samples so far", name="sample.count")
+    time: float = real(0.0, "s", "Instant the newest sample belongs to", name="sample.time")
+
+
+@dataclass(frozen=True)
+class FrameOutputs:
+    """The newest frame."""
+
+    count: int = integer(0, "Number of frames so far", name="frame.count")
+    time: float = real(0.0, "s", "Instant the newest frame belongs to", name="frame.time")
+    file: str = string("", "Path of the newest complete file of a frame", name="frame.file")
+
+
+def all_depend(output: str, given: str) -> bool:
+    """Whether an output depends on an input, where each one depends on all."""
+    del output, given
+    return True
+
+
+@dataclass(frozen=True)
+class SensorSpec:
+    """One kind of sensor.
+
+    ``create`` makes a sensor from its ``Setup``: a function, or where it is (``module:function``),
+    so that a spec can be read without the code of the model.
+    """
+
+    name: str
+    text: str
+    create: "str | Callable[[Setup], Sensor]"
+    #: What is interpolated between two known states (body or joint), in the order of the state.
+    state: tuple[Group, ...]
+    #: What a sensor reports, besides the number and the time of the sample.
+    readings: tuple[Group, ...]
+    parameters: tuple[Group, ...] = ()
+    #: Inputs that hold until they are set again: faults, temperature, the handle of a scene.
+    held: tuple[Group, ...] = ()
+    #: The parameters of where results go: records, files.
+    sinks: tuple[Group, ...] = ()
+    #: What writes the files of its frames (``output.frame_files``); a sensor without gives none.
+    frames: Callable[..., Any] | None = None
+    #: Whether an output depends on an input.
+    depends: Callable[[str, str], bool] = all_depend
+    #: Whether its step is compiled: ``create`` makes a ``stepped.SteppedSensor``.
+    compiled: bool = False
+    #: A communication step that suits it, s.
+    step: float = 0.01
+    #: Packages that it imports when it is loaded.
+    packages: tuple[str, ...] = PACKAGES
+
+    @property
+    def all_parameters(self) -> tuple[Group, ...]:
+        """Its own parameters, then those that all sensors have, then those of the sinks."""
+        shared = Group(PresetParameters), Group(SamplingParameters)
+        return (*self.parameters, *shared, *self.sinks)
+
+    @property
+    def inputs(self) -> tuple[Group, ...]:
+        """All inputs."""
+        return (*self.state, *self.held)
+
+    @property
+    def outputs(self) -> tuple[Group, ...]:
+        """All outputs."""
+        if self.frames is not None:
+            return (Group(SampleOutputs), Group(FrameOutputs), *self.readings)
+        return (*self.readings, Group(SampleOutputs))
+
+    def groups(self) -> tuple[Group, ...]:
+        """All groups: its own parameters first."""
+        return (*self.all_parameters, *self.inputs, *self.outputs)
+
+    @property
+    def sees(self) -> bool:
+        """Whether it can take the handle of a scene."""
+        return any(name == SCENE_HANDLE for name, _, _ in scalars_of(self.held))
+
+    @property
+    def needs_scene(self) -> bool:
+        """Whether there is always a scene: one by its name where no handle is given."""
+        return any(name == SCENE for name, _, _ in scalars_of(self.parameters))
+
+    def inputs_of(self, output: str) -> list[str]:
+        """The inputs that an output depends on; numbers, times and files of samples on none."""
+        own = (Group(SampleOutputs), Group(FrameOutputs))
+        if any(output == name for name, _, _ in scalars_of(own)):
+            return []
+        return [name for name, _, _ in scalars_of(self.inputs) if self.depends(output, name)]
+
+    def start_state(self) -> NDArray[np.float64]:
+        """The state that the inputs start with."""
+        return np.array([value for _, _, value in scalars_of(self.state)], np.float64)
+
+    def build(self, values: Mapping[str, Any]) -> Groups:
+        """The parameters, from values by their names and the defaults of the others.
+
+        Raises:
+            ParameterError: for a name that is none of a parameter, or a value out of its range.
+        """
+        taken = {name: value for name, _, value in scalars_of(self.all_parameters)}
+        for name in values:
+            if name not in taken:
+                raise ParameterError(f"{name} is no parameter of {self.name}")
+        taken.update(values)
+        return Groups({group: group.build(taken.__getitem__) for group in self.all_parameters})
+
+    def make(self, setup: "Setup") -> "Sensor":
+        """A sensor of this kind."""
+        return self.creator()(setup)
+
+    def creator(self) -> "Callable[[Setup], Sensor]":
+        """The function that makes a sensor; its module is imported now if it was not."""
+        if not isinstance(self.create, str):
+            return self.create
+        module, _, function = self.create.partition(":")
+        found: Callable[[Setup], Sensor] = getattr(importlib.import_module(module), function)
+        return found

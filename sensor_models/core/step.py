@@ -1,0 +1,504 @@
+"""A scalar sensor in steps: the Python side of its compiled step.
+
+    sensor = Step(Encoder(parameters, key).plan(), SamplingParameters(sample_rate=100.0))
+    sensor.observe(0.0)                          # the state at the start; sample 0
+    sensor.set("joint.position", 0.3)
+    sensor.advance(0.0, 0.1)                     # all samples of a step
+    sensor.get("position")
+
+``kernels.math.stepping`` says what a step does. Each model gives a ``Plan``: its compiled function
+with parameters, state, and the names of what it takes and gives. A ``Storage`` says where the
+values of these names are: in arrays of their own here, in the arrays of an FMU there. ``Step``
+makes the context of both. C may call the function at ``address`` with ``context``, without Python.
+A result other than 0 means that nothing has changed and Python must be entered: ``advance`` then
+warns, asks for what only Python knows, empties the ring of recorded samples, or refuses.
+
+A step that is refused leaves everything as it was. Samples that are recorded go to a ``Sink``; a
+step with more samples than the ring has room for is done in blocks, and taken back from the sink,
+too, if it is refused half way.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.core.clock import (
+    SamplingParameters,
+    check_clock,
+    check_clock_state,
+    new_clock,
+    refuse_instant,
+)
+from sensor_models.core.faults import Fault, FaultMode, FaultWave, check_fault
+from sensor_models.core.frames import normalised_orientation
+from sensor_models.core.quantities import ParameterError, quantities_of
+from sensor_models.kernels.math import sampling
+from sensor_models.kernels.math import stepping as at
+from sensor_models.kernels.math.faults import FAULT_SIZE
+from sensor_models.kernels.math.motion import ORIENTATION
+
+Floats = NDArray[np.float64]
+Values = NDArray[Any]
+
+#: More samples, or inputs of low-passes, than this in one step are refused: a step of a minute.
+MOST_SAMPLES = 10_000_000
+#: Samples that wait for the sink before Python is entered.
+RING_ROWS = 1024
+
+#: Outputs of every sensor, behind those of its reading.
+SAMPLE_COUNT, SAMPLE_TIME = "sample.count", "sample.time"
+
+#: Parts of a fault in the order of the kernels, and their types.
+FAULT_PARTS = (
+    ("mode", at.INTEGER),
+    ("value", at.REAL),
+    ("wave", at.INTEGER),
+    ("amplitude", at.REAL),
+    ("period", at.REAL),
+    ("offset", at.REAL),
+)
+_TYPE_OF_KIND = {
+    "real": at.REAL,
+    "integer": at.INTEGER,
+    "choice": at.INTEGER,
+    "boolean": at.BOOLEAN,
+}
+_CAST: tuple[Callable[[float], Any], ...] = (float, int, bool)
+
+NO_MOTION = (
+    "the position or the orientation of the body changes while all its velocities are 0, as if "
+    "they were not connected: a gyroscope reads 0, and an accelerometer gravity alone; connect "
+    "body.velocity and body.angular_velocity, or set velocities to from_poses"
+)
+NO_ORIENTATION = "body.orientation is all zeros, as if not connected: taken as 1, 0, 0, 0"
+
+
+def _ignore(message: str) -> None:
+    """What is done with a warning that nobody takes."""
+    del message
+
+
+class StepError(ValueError):
+    """A saved state that is none of this sensor."""
+
+
+class Sink(Protocol):
+    """Where recorded samples go."""
+
+    def append(self, index: int, time: float, values: Sequence[float | int | bool]) -> None:
+        """Take a sample."""
+
+    def rewind(self, next_index: int) -> None:
+        """Forget all samples from an index on."""
+
+
+@dataclass(frozen=True)
+class FaultInputs:
+    """The inputs of the fault on one signal: their prefix, its name for people, its limits."""
+
+    prefix: str
+    signal: str
+    has_limits: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What the compiled step of a sensor is made of.
+
+    Attributes:
+        function: the step, as Numba's ``cfunc`` makes it.
+        reading: the dataclass of its outputs.
+        truth: names of the inputs that are interpolated, all Reals.
+        parameters, keys, state: of the model.
+        rate: ticks of the clock per second, 0 for one at each known instant.
+        faults: held inputs, by signal.
+        inputs: names of the other held inputs, all Reals.
+        extra: held values that only Python knows, as long as nothing is watched.
+        is_body: whether ``truth`` is the state of a body, and begins like ``BodyState``.
+        needs_velocities: whether a body that moves without velocities is worth a warning.
+        own: further words of the table, numbers or arrays, by their place.
+    """
+
+    function: Any
+    reading: type
+    truth: tuple[str, ...]
+    parameters: Floats
+    keys: NDArray[np.uint64]
+    state: Floats
+    rate: float
+    faults: tuple[FaultInputs, ...] = ()
+    inputs: tuple[str, ...] = ()
+    extra: Floats = field(default_factory=lambda: np.empty(0))
+    is_body: bool = False
+    needs_velocities: bool = False
+    own: Mapping[int, int | Values] = field(default_factory=dict)
+
+    def held(self) -> list[tuple[str, int]]:
+        """Names and types of the held inputs, in the order of the kernels."""
+        parts = [(f"{f.prefix}.{part}", kind) for f in self.faults for part, kind in FAULT_PARTS]
+        return [*parts, *((name, at.REAL) for name in self.inputs)]
+
+    def outputs(self) -> list[tuple[str, int]]:
+        """Names and types of the outputs, in the order of the kernels."""
+        reading = [
+            (name, _TYPE_OF_KIND[quantity.kind])
+            for quantity in quantities_of(self.reading).values()
+            for name, _ in quantity.parts(quantity.default)
+        ]
+        return [*reading, (SAMPLE_COUNT, at.INTEGER), (SAMPLE_TIME, at.REAL)]
+
+
+@dataclass(frozen=True)
+class Storage:
+    """The values of named variables: arrays by type (Real, Integer, Boolean), places in them."""
+
+    arrays: tuple[Values, Values, Values]
+    places: Mapping[str, int]
+
+    @staticmethod
+    def of(plan: Plan) -> "Storage":
+        """Arrays of a sensor's own, at the start values of a body or joint at rest."""
+        names = [*((name, at.REAL) for name in plan.truth), *plan.held(), *plan.outputs()]
+        places: dict[str, int] = {}
+        counts = [0, 0, 0]
+        for name, kind in names:
+            places[name] = counts[kind]
+            counts[kind] += 1
+        reals = np.zeros(counts[0])
+        storage = Storage(
+            (reals, np.zeros(counts[1], np.int32), np.zeros(counts[2], np.int32)), places
+        )
+        for fault in plan.faults:
+            reals[places[f"{fault.prefix}.period"]] = 1.0
+        if plan.is_body:
+            reals[places[plan.truth[ORIENTATION]]] = 1.0
+        return storage
+
+
+class Step:
+    """One sensor in steps."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        sampling_parameters: SamplingParameters,
+        *,
+        start: float = 0.0,
+        most: int = MOST_SAMPLES,
+        storage: Storage | None = None,
+        warn: Callable[[str], None] | None = None,
+        sink: Sink | None = None,
+        watched: Sequence[str] = (),
+        resolve: Callable[[tuple[int, ...]], Floats] | None = None,
+    ) -> None:
+        """Make the arrays of a run.
+
+        Args:
+            plan: of the sensor.
+            sampling_parameters: of the run.
+            start: instant of the first state.
+            most: more samples, or inputs of low-passes, than this in one step are refused.
+            storage: where inputs and outputs are; arrays of its own if None.
+            warn: is told what is allowed but seldom meant.
+            sink: takes all samples, if they are recorded.
+            watched: names of Integers; when one changes, ``resolve`` is asked.
+            resolve: gives the plan's ``extra`` values for those of ``watched``, or refuses.
+        """
+        check_clock(start, plan.rate)
+        self._plan = plan
+        self._storage = storage if storage is not None else Storage.of(plan)
+        self._warn = warn if warn is not None else _ignore
+        self._sink, self._resolve, self._most = sink, resolve, most
+        self._function = plan.function.ctypes
+        self._outputs = plan.outputs()
+        self._make_arrays(start, tuple(watched))
+        self._table = self._make_table(sampling_parameters.inputs_at_step_end)
+
+    # ---- arrays ------------------------------------------------------------------------------
+
+    def _make_arrays(self, start: float, watched: tuple[str, ...]) -> None:
+        """All that lives as long as the run."""
+        plan = self._plan
+        held = len(plan.held()) + plan.extra.size
+        self._clock = np.concatenate([new_clock(start), [start, start]])
+        self._known = np.zeros((at.KNOWN_ROWS, len(plan.truth)))
+        self._held = np.zeros((2, held))
+        self._copy = np.zeros_like(plan.state)
+        self._extra = np.array(plan.extra, dtype=np.float64)
+        self._row = np.zeros(len(self._outputs))
+        self._ring = np.zeros((RING_ROWS if self._sink is not None else 0, self._row.size))
+        self._watched = self._places([(name, at.INTEGER) for name in watched])
+        self._noted = np.full(len(watched), -1, np.int64)
+        self._settings = np.array([plan.rate])
+
+    def _places(self, names: Sequence[tuple[str, int]]) -> NDArray[np.int64]:
+        """Where values are; a place outside its array would be somebody else's memory."""
+        places = np.array([self._storage.places[name] for name, _ in names], np.int64)
+        sizes = [self._storage.arrays[kind].size for _, kind in names]
+        if not all(0 <= place < size for place, size in zip(places, sizes, strict=True)):
+            raise ValueError("a variable lies outside the values of its type")
+        return places
+
+    def _make_table(self, at_end: bool) -> NDArray[np.int64]:
+        """The context, as ``stepping`` lays it out."""
+        plan = self._plan
+        held = plan.held()
+        words: dict[int, int | Values] = {
+            at.SETTINGS: self._settings,
+            at.CLOCK: self._clock,
+            at.KNOWN: self._known,
+            at.HELD: self._held,
+            at.STATE: plan.state,
+            at.COPY: self._copy,
+            at.PARAMETERS: plan.parameters,
+            at.KEYS: plan.keys,
+            at.LIMITED: np.array([fault.has_limits for fault in plan.faults], np.int64),
+            at.ROW: self._row,
+            at.RING: self._ring,
+            at.REALS: self._storage.arrays[at.REAL],
+            at.INTEGERS: self._storage.arrays[at.INTEGER],
+            at.BOOLEANS: self._storage.arrays[at.BOOLEAN],
+            at.TRUTH_PLACES: self._places([(name, at.REAL) for name in plan.truth]),
+            at.HELD_TYPES: np.array([kind for _, kind in held], np.int64),
+            at.HELD_PLACES: self._places(held),
+            at.OUTPUT_TYPES: np.array([kind for _, kind in self._outputs], np.int64),
+            at.OUTPUT_PLACES: self._places(self._outputs),
+            at.WATCHED_PLACES: self._watched,
+            at.WATCHED_VALUES: self._noted,
+            at.EXTRA: self._extra,
+            at.TRUTH_SIZE: len(plan.truth),
+            at.HELD_INPUTS: len(held),
+            at.HELD_SIZE: self._held.shape[1],
+            at.FAULTS: len(plan.faults),
+            at.STATE_SIZE: plan.state.size,
+            at.ROW_SIZE: self._row.size,
+            at.RING_ROWS: self._ring.shape[0],
+            at.WATCHED: self._watched.size,
+            at.MOST: self._most,
+            at.AT_END: int(at_end),
+            at.IS_BODY: int(plan.is_body),
+            at.TOLD_OF_MOTION: int(not plan.needs_velocities),
+            **plan.own,
+        }
+        table = np.zeros(at.TABLE_SIZE, np.int64)
+        for place, word in words.items():
+            table[place] = word if isinstance(word, int) else word.ctypes.data
+        self._alive = words  # what the addresses point to
+        return table
+
+    @property
+    def address(self) -> int:
+        """The step, for C."""
+        return int(self._plan.function.address)
+
+    @property
+    def context(self) -> int:
+        """Its first argument."""
+        return int(self._table.ctypes.data)
+
+    # ---- values ------------------------------------------------------------------------------
+
+    def set(self, name: str, value: float) -> None:
+        """Set an input of a sensor that has a storage of its own."""
+        kinds = dict(self._plan.held())
+        self._storage.arrays[kinds.get(name, at.REAL)][self._storage.places[name]] = value
+
+    def get(self, name: str) -> float | int | bool:
+        """The value of an output."""
+        kind = dict(self._outputs)[name]
+        value: float | int | bool = _CAST[kind](
+            self._storage.arrays[kind][self._storage.places[name]]
+        )
+        return value
+
+    @property
+    def time(self) -> float:
+        """The end of the last step, or the start."""
+        return float(self._clock[at.END])
+
+    # ---- steps -------------------------------------------------------------------------------
+
+    def observe(self, time: float) -> None:
+        """Take in the inputs as the state at an instant, without a step: at the start.
+
+        Raises:
+            ParameterError: as ``advance``.
+        """
+        self._table[at.OBSERVING] = 1
+        try:
+            self._do(time, 0.0)
+        finally:
+            self._table[at.OBSERVING] = 0
+
+    def advance(self, time: float, duration: float) -> None:
+        """Do a step: take in the inputs, and measure all samples that fall due.
+
+        Raises:
+            ParameterError: if inputs, time or readings make no sense; nothing has changed then.
+        """
+        self._do(time, duration)
+
+    def _do(self, time: float, duration: float) -> None:
+        code = self._call(time, duration)
+        if code == at.RING_IS_FULL:
+            self._do_in_blocks(time, duration)
+        elif code != at.DONE:
+            self._refuse(code, time, duration)
+
+    def _call(self, time: float, duration: float) -> int:
+        """The compiled step, as often as something has to be said or found out for it."""
+        while True:
+            code = int(self._function(self.context, time, duration))
+            if code == at.WARN_ORIENTATION:
+                self._table[at.TOLD_OF_ORIENTATION] = 1
+                self._warn(NO_ORIENTATION)
+            elif code == at.WARN_MOTION:
+                self._table[at.TOLD_OF_MOTION] = 1
+                self._warn(NO_MOTION)
+            elif code == at.WATCHED_CHANGED:
+                self._look_closer()
+            else:
+                return code
+
+    def _look_closer(self) -> None:
+        """Find what belongs to the present values of the watched inputs."""
+        values = self._storage.arrays[at.INTEGER][self._watched]
+        if self._resolve is not None:
+            self._extra[:] = self._resolve(tuple(values.tolist()))
+        self._noted[:] = values
+
+    def _do_in_blocks(self, time: float, duration: float) -> None:
+        """A step with more samples than the ring has room for."""
+        self.flush()
+        before, first = self.state(), int(self._row_count())
+        self._table[at.MAY_STOP] = 1
+        try:
+            while (code := self._call(time, duration)) == at.MORE:
+                self.flush()
+            if code != at.DONE:
+                self._refuse(code, time, duration)
+        except BaseException:
+            self._table[at.RING_FILL] = self._table[at.IS_NEW] = 0
+            self._put(before)
+            if self._sink is not None:
+                self._sink.rewind(first)
+            raise
+        finally:
+            self._table[at.MAY_STOP] = 0
+
+    def _row_count(self) -> float:
+        """The number of samples on the outputs."""
+        place = self._storage.places[SAMPLE_COUNT]
+        return float(self._storage.arrays[at.INTEGER][place])
+
+    def give(self, extra: Floats) -> None:
+        """Set the held values that only Python knows, where nothing is watched."""
+        self._extra[:] = extra
+
+    def flush(self) -> None:
+        """Hand the samples in the ring to the sink."""
+        if self._sink is None:
+            return
+        rows = self._ring[: self._table[at.RING_FILL]].tolist()
+        self._table[at.RING_FILL] = 0
+        casts = [_CAST[kind] for _, kind in self._outputs[:-2]]
+        for *values, count, stamp in rows:
+            typed = [cast(value) for cast, value in zip(casts, values, strict=True)]
+            self._sink.append(int(count) - 1, stamp, typed)
+
+    # ---- refusals ----------------------------------------------------------------------------
+
+    def _refuse(self, code: int, time: float, duration: float) -> None:
+        """Raise what the number of a refusal stands for."""
+        end = time + duration
+        if code == at.NO_STEP:
+            raise ParameterError(
+                f"communication step = {duration} s at time = {time} s is not allowed,"
+                " a step is finite and longer than 0 s"
+            )
+        if code == at.STEP_BACKWARDS:
+            raise ParameterError(
+                f"time = {time} s lies before the end of the last step, {self.time} s"
+            )
+        if sampling.NOT_FINITE <= code <= sampling.TOO_MANY:
+            of_end = self._table[at.AT_END] or code in (sampling.TOO_COARSE, sampling.TOO_MANY)
+            known_time = end if of_end else time
+            refuse_instant(code, self._clock, self._plan.rate, known_time, self._most)
+        self._refuse_inputs(code)
+        raise ParameterError(
+            f"the reading {tuple(self._row[:-2].tolist())} is not finite: inputs or parameters are "
+            "too large, or the sensor is where a field has no end"
+        )
+
+    def _refuse_inputs(self, code: int) -> None:
+        refused = int(self._table[at.REFUSED])
+        if code == at.BAD_INPUT:
+            name = self._plan.truth[refused]
+            value = self._known[at.NOW, refused]
+            raise ParameterError(f"{name} = {value} is not a finite number")
+        if code == at.BAD_ORIENTATION:
+            w, x, y, z = self._known[at.NOW, ORIENTATION : ORIENTATION + 4].tolist()
+            normalised_orientation(w, x, y, z)
+        if code == at.BAD_HELD:
+            held = self._plan.held()
+            name = held[refused][0] if refused < len(held) else "a value that belongs to the scene"
+            value = self._held[at.HELD_NOW, refused]
+            raise ParameterError(f"{name} = {value} is not a finite number")
+        if code == at.BAD_FAULT:
+            self._check_fault(self._held[at.HELD_NOW], refused)
+
+    def _check_fault(self, held: Floats, number: int) -> None:
+        """Refuse a fault that cannot be applied, with a message."""
+        inputs = self._plan.faults[number]
+        part = held[number * FAULT_SIZE : (number + 1) * FAULT_SIZE].tolist()
+        mode, value, wave, amplitude, period, offset = part
+        for name, number_of, choices in (("mode", mode, FaultMode), ("wave", wave, FaultWave)):
+            if number_of not in set(choices):
+                raise ParameterError(f"{inputs.prefix}.{name} = {number_of} is none of its items")
+        fault = Fault(FaultMode(int(mode)), value, FaultWave(int(wave)), amplitude, period, offset)
+        check_fault(fault, inputs.signal, inputs.has_limits)
+
+    # ---- states ------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Floats]:
+        """All that later samples depend on, as copies."""
+        return {
+            "clock": self._clock.copy(),
+            "known": self._known[: at.NOW].copy(),
+            "held": self._held[at.HELD_BEFORE].copy(),
+            "model": self._plan.state.copy(),
+        }
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Continue from ``state()`` of this or an equal sensor, whose outputs are restored, too.
+
+        Raises:
+            StepError: if the arrays are not those of this sensor; nothing has changed then.
+            ParameterError: if they hold what no sensor can have.
+        """
+        own = self.state()
+        if saved.keys() != own.keys() or any(
+            saved[name].shape != array.shape or saved[name].dtype != array.dtype
+            for name, array in own.items()
+        ):
+            raise StepError("the state's arrays are not those of this sensor")
+        check_clock_state(saved["clock"][: sampling.CLOCK_SIZE])
+        if not np.isfinite(saved["clock"][sampling.CLOCK_SIZE :]).all():
+            raise StepError("the state's clock is not finite")
+        for number in range(len(self._plan.faults)):
+            self._check_fault(saved["held"], number)
+        self.flush()
+        self._put(saved)
+        # what Python has found belongs to other inputs
+        self._noted[:] = -1
+        if self._sink is not None:
+            self._sink.rewind(int(self._row_count()))
+
+    def _put(self, saved: Mapping[str, Floats]) -> None:
+        self._clock[:] = saved["clock"]
+        self._known[: at.NOW] = saved["known"]
+        self._held[at.HELD_BEFORE] = saved["held"]
+        self._plan.state[:] = saved["model"]

@@ -1,0 +1,109 @@
+"""A scalar sensor with a compiled step, by the contract of all sensors (``sensor``).
+
+The model gives the plan of its step (``step``). Here inputs come as the contract has them, in an
+array of the state and in groups; an FMU lets the step read them where its variables are.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from sensor_models.core.sensor import Arrays, Held, Inputs, Result, Setup
+from sensor_models.core.step import Floats, Plan, Sink, Step, Storage
+from sensor_models.kernels.math import stepping as at
+
+#: More samples than this in one step are refused: the contract gives them all at once.
+MOST_RESULTS = 100_000
+
+
+class _Collector:
+    """A sink that keeps the samples of a step."""
+
+    def __init__(self) -> None:
+        self.results: list[Result] = []
+
+    def append(self, index: int, time: float, values: Sequence[Any]) -> None:
+        """Keep a sample."""
+        self.results.append(Result(index, time, tuple(values)))
+
+    def rewind(self, next_index: int) -> None:
+        """Forget the samples of a step that is refused."""
+        del next_index
+        self.results.clear()
+
+
+class SteppedSensor:
+    """A sensor that samples in compiled steps.
+
+    ``extra_of`` gives the plan's ``extra`` values for a scene, or for none.
+    """
+
+    def __init__(
+        self, setup: Setup, plan: Plan, extra_of: Callable[[Any], Floats] | None = None
+    ) -> None:
+        self._setup = setup
+        self._plan = plan
+        self.extra_of = extra_of
+        self._collector = _Collector()
+        self._storage = Storage.of(plan)
+        self._step = self.step(storage=self._storage, sink=self._collector, most=MOST_RESULTS)
+        self._held: Held | None = None
+
+    def step(
+        self,
+        *,
+        storage: Storage,
+        sink: Sink | None = None,
+        watched: Sequence[str] = (),
+        resolve: Callable[[tuple[int, ...]], Floats] | None = None,
+        **others: Any,
+    ) -> Step:
+        """The step of this sensor, on values that lie somewhere; they share the model's state."""
+        return Step(
+            self._plan,
+            self._setup.sampling,
+            start=self._setup.start,
+            storage=storage,
+            warn=self._setup.warn,
+            sink=sink,
+            watched=watched,
+            resolve=resolve,
+            **others,
+        )
+
+    def begin(self, inputs: Inputs) -> list[Result]:
+        """Sample 0."""
+        return self.advance(inputs, self._setup.start, self._setup.start)
+
+    def advance(self, inputs: Inputs, t0: float, t1: float) -> list[Result]:
+        """The samples that fall due."""
+        del t0  # the step knows it
+        places = [self._storage.places[name] for name in self._plan.truth]
+        self._storage.arrays[at.REAL][places] = inputs.state
+        if inputs.held is not self._held:
+            self._take(inputs.held)
+        self._collector.results = []
+        self._step.observe(t1)
+        self._step.flush()
+        return self._collector.results
+
+    def _take(self, held: Held) -> None:
+        values = held.groups.by_name()
+        for name, kind in self._plan.held():
+            self._storage.arrays[kind][self._storage.places[name]] = values[name]
+        if self.extra_of is not None:
+            self._step.give(self.extra_of(held.scene))
+        self._held = held
+
+    def state(self) -> Arrays:
+        """Clock, newest states, held inputs and model."""
+        return dict(self._step.state())
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from ``state()`` of this or an equal sensor."""
+        self._step.restore(arrays)
+        self._held = None
+
+    def close(self) -> None:
+        """Memory is all that it holds."""

@@ -1,0 +1,286 @@
+r"""The tree of a ray: the way of light through reflections, clear bodies and media.
+
+The interfaces that one emitted ray meets are the nodes of a binary heap: node 0 is the first,
+2i + 1 the one that the reflection at node i leads to, 2i + 2 the one behind it. Branches that
+still have to be traced lie on a stack; the newest WIDTH of them make the next packet. So the tree
+is walked depth first, and the stack stays small.
+
+With segments of geometric length l in media of index n and extinction a, a branch knows
+
+    S = sum n l          optical path: time of flight, hence the range
+    Q = sum l / n        reduced path: how wide the beam is
+    W                    what is left of the light: e^(-a l) for each segment, times R or T of each
+                         interface or the specular share S_f of an opaque surface
+
+opaque      sends light back; the share S_f goes on in the mirror direction; nothing goes through
+dielectric  a glint, by the top layer as rough as the detector's cone; R and 1 - R go on
+volume      sends nothing back; the ray goes on in the other medium. Counts as an event, not as a
+            node: the boundary of a fog bank does not take a place in the heap. As nothing bends
+            there, the boundaries on the way to a surface are found and passed together: any number
+            of them may lie in one place, or in that of a surface, as those of fog on the ground do.
+            What lies at a surface is behind it: light that is reflected there has not passed it
+
+Media nest: that of a point is the one that was entered last, and leaving takes out an entry
+wherever it is. Each medium that is entered may answer once (``light.media``). An exit from what
+was never entered (an open mesh) is ignored: the ray goes on as if there were nothing.
+
+The tree knows no detector. One that looks into a scene (a lidar, a radar, a camera) does this::
+
+    tree = new_tree()
+    for lane in range(WIDTH):
+        set_out(path, tree, lane, ray, number, origin, along, weight, time, inside, row)
+        send(view, path, tree, lane)                  # or drop_ray(tree.packet, lane)
+    trace(view, tree)
+    arrive(view, path, tree)
+    ... take out what is in tree.arrivals[: held], and set held to 0
+    while branches_left(tree) > 0:                    # or WIDTH, if other rays follow
+        go_on(view, path, tree)
+        ... take out again
+
+``light.arrivals`` says what it finds there, ``Tree.lost`` counts what limits have cut off.
+
+Source: AGX (lidar, ray trace), corrected: geometric, optical and reduced path are told apart, the
+specular share is bounded. Dielectrics are an extension. Not modelled: polarisation, light that
+comes back another way than it went, diffuse bounces.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sensor_models.kernels.light.arrivals import (
+    MISSED,
+    Arrivals,
+    deliver,
+    describe_none,
+    new_arrivals,
+)
+from sensor_models.kernels.light.boundaries import (
+    Bounds,
+    as_near_as,
+    new_bounds,
+    pass_bounds,
+    trace_bounds,
+)
+from sensor_models.kernels.light.branches import (
+    AHEAD,
+    ALONG_X,
+    ALONG_Y,
+    ALONG_Z,
+    AROUND,
+    BEHIND,
+    DEPTH,
+    EVENTS,
+    IDS,
+    MEDIA,
+    MOST_BRANCHES,
+    NESTING,
+    NODE,
+    NUMBER,
+    NUMBERS,
+    OPTICAL,
+    OWNERS,
+    RAY,
+    REDUCED,
+    START_X,
+    START_Y,
+    START_Z,
+    TIME,
+    WEIGHT,
+    Branches,
+    medium_of,
+    new_branches,
+)
+from sensor_models.kernels.light.interfaces import arrive_at_surface
+from sensor_models.kernels.light.media import MEDIUM_IOR
+from sensor_models.kernels.light.paths import LIMITS, NESTING_LIMIT, TELL_MISSES, Path
+from sensor_models.kernels.light.stretches import advance, draw_ahead
+from sensor_models.kernels.math.rotations import Triple
+from sensor_models.kernels.tracing.embree import WIDTH
+from sensor_models.kernels.tracing.hits import hit_distance, is_hit
+from sensor_models.kernels.tracing.packets import ACCESS, Packet, drop_ray, is_valid, new_packet
+from sensor_models.kernels.tracing.rays import nearest_allowed, set_ray, trace_surfaces
+from sensor_models.kernels.tracing.scene_view import SceneView
+
+
+class Tree(NamedTuple):
+    """The trees of rays that are under way in one thread."""
+
+    packet: Packet  # the rays that are traced at the moment
+    bounds: Bounds  # boundaries of volumes on their way
+    flight: Branches  # what they are, lane by lane, and the row BEHIND
+    waiting: Branches  # the stack
+    arrivals: Arrivals
+    lost: NDArray[np.int64]  # (LIMITS,): how often each limit has cut light off
+
+
+@njit(cache=True)
+def new_tree() -> Tree:
+    """Room for the trees of rays."""
+    return Tree(
+        new_packet(),
+        new_bounds(),
+        new_branches(BEHIND + 1),
+        new_branches(MOST_BRANCHES),
+        new_arrivals(),
+        np.zeros(LIMITS, np.int64),
+    )
+
+
+@njit(**ACCESS)
+def set_out(
+    path: Path,
+    tree: Tree,
+    lane: int,
+    ray: int,
+    number: int,
+    origin: Triple,
+    along: Triple,
+    weight: float,
+    time: float,
+    inside: NDArray[np.int32],
+    row: int,
+) -> None:
+    """Begin the tree of a ray.
+
+    Args:
+        path: what the ray meets.
+        tree: where its tree grows.
+        lane: of the packet.
+        ray: an index of the caller's own, which the arrivals of the ray carry.
+        number: the draws of the ray go by it, so no other ray of the frame may have it.
+        origin: in the world.
+        along: direction in the world, of unit length.
+        weight: what the ray is worth as it sets out.
+        time: when it is sent, as a share of the frame.
+        inside: volumes around points, outermost first, rows end with -1.
+        row: that of the origin.
+    """
+    numbers, ids = tree.flight.numbers, tree.flight.ids
+    for k in range(3):
+        numbers[lane, START_X + k] = origin[k]
+        numbers[lane, ALONG_X + k] = along[k]
+    numbers[lane, WEIGHT], numbers[lane, TIME] = weight, time
+    numbers[lane, OPTICAL] = numbers[lane, REDUCED] = 0.0
+    ids[lane, RAY], ids[lane, NUMBER] = ray, number
+    ids[lane, NODE] = ids[lane, DEPTH] = ids[lane, EVENTS] = ids[lane, AROUND] = 0
+    if inside.shape[1] > 0:
+        start_inside(path, tree, lane, inside, row)
+    draw_ahead(path, tree.flight, lane)
+
+
+@njit(**ACCESS)
+def start_inside(path: Path, tree: Tree, lane: int, inside: NDArray[np.int32], row: int) -> None:
+    """Take note of the volumes that a ray starts in."""
+    around, ids = 0, tree.flight.ids
+    while around < inside.shape[1] and inside[row, around] >= 0:
+        if around == NESTING:
+            tree.lost[NESTING_LIMIT] += 1
+            break
+        volume = inside[row, around]
+        ids[lane, OWNERS + around] = volume
+        ids[lane, MEDIA + around] = path.medium_of_volume[volume]
+        around += 1
+    ids[lane, AROUND] = around
+
+
+@njit(**ACCESS)
+def farthest(view: SceneView, path: Path, row: int, optical: float) -> float:
+    """How far to trace a ray in a medium: a little further than the limit of the range.
+
+    In volumes it may come to a medium of a lower index than its own, but of none below 1.
+    """
+    index = path.media[row, MEDIUM_IOR]
+    if view.volumes > 0:
+        index = min(index, 1.0)
+    return float(1.000001 * (path.most_range - optical) / index)
+
+
+@njit(**ACCESS)
+def send(view: SceneView, path: Path, tree: Tree, lane: int) -> None:
+    """Put a ray in flight into the packet."""
+    numbers = tree.flight.numbers
+    origin = (numbers[lane, START_X], numbers[lane, START_Y], numbers[lane, START_Z])
+    along = (numbers[lane, ALONG_X], numbers[lane, ALONG_Y], numbers[lane, ALONG_Z])
+    reach = farthest(view, path, medium_of(tree.flight, lane), numbers[lane, OPTICAL])
+    t_min, time = nearest_allowed(view, origin), numbers[lane, TIME]
+    set_ray(view, tree.packet, lane, origin, along, t_min, reach, time)
+
+
+@njit(**ACCESS)
+def trace(view: SceneView, tree: Tree) -> None:
+    """The nearest surface along each ray of the packet, and the boundaries on the way to it."""
+    trace_surfaces(view, tree.packet, True)
+    if view.volumes > 0:
+        trace_bounds(view, tree.packet, tree.bounds, True)
+
+
+@njit(**{**ACCESS, "forceinline": False})
+def arrive(view: SceneView, path: Path, tree: Tree) -> None:
+    """What becomes of the packet that was traced: arrivals, and branches that wait."""
+    packet, bounds, arrivals, flight = tree.packet, tree.bounds, tree.arrivals, tree.flight
+    for lane in range(WIDTH):
+        if not is_valid(packet, lane):
+            continue
+        length = float(hit_distance(packet, lane)) if is_hit(packet, lane) else math.inf
+        done, passed = 0.0, 0
+        if view.volumes > 0:
+            end = length - as_near_as(packet, lane, length) if length < math.inf else length
+            done, passed = pass_bounds(view, path, bounds, lane, arrivals, flight, end, tree.lost)
+        if done < 0.0:
+            continue
+        if advance(path, arrivals, flight, lane, length - done):
+            arrive_at_surface(
+                view,
+                path,
+                packet,
+                bounds,
+                lane,
+                arrivals,
+                flight,
+                tree.waiting,
+                length,
+                passed,
+                tree.lost,
+            )
+        elif path.told & TELL_MISSES:
+            describe_none(arrivals, deliver(path, arrivals, MISSED, flight, lane, 0.0))
+
+
+@njit(**ACCESS)
+def take_off(view: SceneView, path: Path, tree: Tree) -> None:
+    """Put the newest branches of the stack into the packet."""
+    waiting, flight = tree.waiting, tree.flight
+    held = waiting.held[0]
+    count = min(held, WIDTH)
+    waiting.held[0] = held - count
+    for lane in range(WIDTH):
+        if lane >= count:
+            drop_ray(tree.packet, lane)
+            continue
+        place = held - count + lane
+        for k in range(NUMBERS):
+            flight.numbers[lane, k] = waiting.numbers[place, k]
+        for k in range(IDS):
+            flight.ids[lane, k] = waiting.ids[place, k]
+        if flight.numbers[lane, AHEAD] < 0.0:
+            draw_ahead(path, flight, lane)
+        send(view, path, tree, lane)
+
+
+@njit(**ACCESS)
+def branches_left(tree: Tree) -> int:
+    """How many branches wait to be traced."""
+    left: int = tree.waiting.held[0]
+    return left
+
+
+@njit(**ACCESS)
+def go_on(view: SceneView, path: Path, tree: Tree) -> None:
+    """Trace the newest branches that wait, and have them arrive."""
+    take_off(view, path, tree)
+    trace(view, tree)
+    arrive(view, path, tree)

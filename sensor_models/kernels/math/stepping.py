@@ -1,0 +1,478 @@
+r"""One step of a scalar sensor in compiled code: what the steps of all kinds share.
+
+A step is a C function ``int32_t step(void *context, double time, double duration)``. It takes in
+the inputs as what holds at the beginning of the step or at its end, and measures all samples that
+fall due with that instant:
+
+    inputs -> clock -> interpolation -> model -> outputs, and a ring of samples if they are recorded
+
+It returns 0 (``DONE``), or the number of a reason why Python must be entered; then nothing has
+changed. Python (``sensor_models.core.step``) warns, opens a scene, empties the ring, or refuses
+with a message; in the first three cases it then calls the same function again.
+
+Everything a step needs lies in arrays that Python made: the context is a table of 64-bit words
+with their addresses, and with sizes, places and switches. Values of inputs and outputs lie in
+three arrays (Reals, Integers, Booleans), at places that are listed.
+
+An input that is not interpolated holds from the state it was set with; a sample before that state
+has the value of the state before. Held inputs are one vector: faults (``kernels.math.faults``),
+other inputs, and values that only Python can find, such as the field of a scene.
+
+Compute, then commit: ``begin`` changes only what is scratch memory, ``keep`` copies the state of
+the model, and whoever finds a reading that is not finite puts it back.
+
+The kernels of the kinds (``kernels.wheel.steps``, ``kernels.inertial.steps``) have the loop over
+the samples. Nothing here checks an address or a place: Python has made them.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sensor_models.kernels.math import sampling
+from sensor_models.kernels.math.faults import (
+    FAULT_SIZE,
+    MODE,
+    MODE_MAX,
+    MODE_MIN,
+    MODE_ON,
+    PERIOD,
+    WAVE,
+    WAVE_NONE,
+    WAVE_RAMP,
+)
+from sensor_models.kernels.math.memory import (
+    float64_rows_at,
+    float64s_at,
+    int32s_at,
+    int64s_at,
+    uint64s_at,
+)
+from sensor_models.kernels.math.motion import (
+    ANGULAR_VELOCITY,
+    ORIENTATION,
+    POSITION,
+    VELOCITY,
+)
+from sensor_models.kernels.math.rotations import quaternion_at
+from sensor_models.kernels.options import INLINE, PLAIN
+
+#: Functions that hand out views of memory must be ones that count references, and so must those
+#: that call them. Nothing is counted in the end: memory by its address has no owner.
+STEP = {"cache": True}
+VIEW = {**STEP, "forceinline": True}
+
+Floats = NDArray[np.float64]
+Table = NDArray[np.int64]
+Due = tuple[int, int, int, int, int, float, float]
+
+STEP_SIGNATURE = "int32(intp, float64, float64)"
+_DUE = "Tuple((int64, int64, int64, int64, int64, float64, float64))"
+
+# ---- layout of the table ---------------------------------------------------------------------
+
+#: Addresses: settings, clock, known states, held inputs, state of the model, its copy, its
+#: parameters and keys, which faults have limits, one row of a reading, ring, values by type.
+SETTINGS, CLOCK, KNOWN, HELD, STATE, COPY, PARAMETERS, KEYS, LIMITED, ROW, RING = range(11)
+REALS, INTEGERS, BOOLEANS = range(11, 14)
+#: Addresses of lists of places: interpolated inputs among the Reals; type and place of held inputs
+#: and of outputs; places of watched Integers, and the values that Python has taken note of.
+TRUTH_PLACES, HELD_TYPES, HELD_PLACES, OUTPUT_TYPES, OUTPUT_PLACES = range(14, 19)
+WATCHED_PLACES, WATCHED_VALUES, EXTRA = range(19, 22)
+#: Sizes: of the known motion, held inputs from variables, all held values, faults, state of the
+#: model, a reading, the ring in rows, watched inputs, and the most samples in a step.
+TRUTH_SIZE, HELD_INPUTS, HELD_SIZE, FAULTS, STATE_SIZE, ROW_SIZE, RING_ROWS = range(22, 29)
+WATCHED, MOST = 29, 30
+#: Switches: inputs describe the end of a step; the motion is that of a body; a first observation;
+#: the step may end with samples left; and which warnings were given.
+AT_END, IS_BODY, OBSERVING, MAY_STOP = range(31, 35)
+TOLD_OF_ORIENTATION, TOLD_OF_MOTION = 35, 36
+#: Rows in the ring that Python has not taken yet, which input was refused, and whether the row of
+#: a reading is one that is still to be published.
+RING_FILL, REFUSED, IS_NEW = 37, 38, 39
+#: Sizes and addresses that a kind has of its own.
+OWN = 40
+TABLE_SIZE = 50
+
+#: Layout of the settings.
+RATE = 0
+SETTINGS_SIZE = 1
+
+#: Layout of the clock behind that of ``sampling``: end of the last step, time of the older state.
+END, OLDER_TIME = sampling.CLOCK_SIZE, sampling.CLOCK_SIZE + 1
+CLOCK_SIZE = sampling.CLOCK_SIZE + 2
+
+#: Rows of known states: the newest one that was taken, the one before it, what the inputs say now,
+#: and a sample's.
+BEFORE, OLDER, NOW, AT_SAMPLE = range(4)
+KNOWN_ROWS = 4
+#: Rows of held inputs: those of the newest state that was taken, and what the inputs say now.
+HELD_BEFORE, HELD_NOW = range(2)
+
+#: Types of values.
+REAL, INTEGER, BOOLEAN = range(3)
+
+#: Results of a step. Those from 11 to 15 are the refusals of ``sampling.due``.
+DONE = 0
+WARN_ORIENTATION, WARN_MOTION, WATCHED_CHANGED, RING_IS_FULL, MORE = range(1, 6)
+NO_STEP, STEP_BACKWARDS, BAD_INPUT, BAD_ORIENTATION, BAD_HELD, BAD_FAULT, BAD_READING = range(
+    21, 28
+)
+
+#: A quaternion shorter than this is noise of whatever made it, and no orientation.
+SHORTEST = 1e-6
+#: Above this, squares are formed of numbers that are 2^-600 times as large.
+HUGE = 1e150
+#: What a position (m, and share of itself) and an orientation change by when nothing moves.
+AT_REST = 1e-9
+
+
+@njit(**VIEW)
+def floats(table: Table, which: int, size: int) -> Floats:
+    """One of the arrays of float64 whose addresses are in the table."""
+    return float64s_at(table[which], size)
+
+
+@njit(**VIEW)
+def rows(table: Table, which: int, count: int, size: int) -> Floats:
+    """One of the matrices of float64."""
+    return float64_rows_at(table[which], count, size)
+
+
+@njit(**VIEW)
+def words(table: Table, which: int, size: int) -> Table:
+    """One of the arrays of int64."""
+    return int64s_at(table[which], size)
+
+
+@njit(**VIEW)
+def keys(table: Table, size: int) -> NDArray[np.uint64]:
+    """The keys of the random streams."""
+    return uint64s_at(table[KEYS], size)
+
+
+@njit(**VIEW)
+def table_at(context: int) -> Table:
+    """The table that a context is."""
+    return int64s_at(context, TABLE_SIZE)
+
+
+# ---- inputs ----------------------------------------------------------------------------------
+
+
+@njit(**VIEW)
+def value_of(table: Table, kind: int, place: int) -> float:
+    """The value of a variable."""
+    if kind == REAL:
+        return float(float64s_at(table[REALS], place + 1)[place])
+    which = INTEGERS if kind == INTEGER else BOOLEANS
+    return float(int32s_at(table[which], place + 1)[place])
+
+
+@njit(**INLINE, error_model="numpy")
+def split(value: float) -> tuple[float, float]:
+    """The upper half of the digits of a number, and the rest (Dekker)."""
+    spread = 134217729.0 * value
+    upper = spread - (spread - value)
+    return upper, value - upper
+
+
+@njit(**INLINE, error_model="numpy")
+def add_square(total: float, rest: float, value: float) -> tuple[float, float]:
+    """A sum in two parts, with the square of a number added."""
+    square = value * value
+    upper, lower = split(value)
+    error = ((upper * upper - square) + 2.0 * upper * lower) + lower * lower
+    new = total + square
+    back = new - total
+    return new, rest + error + ((total - (new - back)) + (square - back))
+
+
+@njit("float64(float64, float64, float64, float64)", **PLAIN, error_model="numpy")
+def length_of(w: float, x: float, y: float, z: float) -> float:
+    """The length of a quaternion, rounded as if all was exact but for rare cases; or inf, NaN."""
+    scale = 1.0
+    if max(abs(w), abs(x), abs(y), abs(z)) > HUGE:
+        scale = 2.0**-600
+        w, x, y, z = scale * w, scale * x, scale * y, scale * z
+    total, rest = add_square(w * w * 0.0, 0.0, w)
+    total, rest = add_square(total, rest, x)
+    total, rest = add_square(total, rest, y)
+    total, rest = add_square(total, rest, z)
+    if not total > 0.0 or not math.isfinite(total):
+        return math.sqrt(total)
+    length = math.sqrt(total)
+    upper, lower = split(length)
+    square = length * length
+    error = ((upper * upper - square) + 2.0 * upper * lower) + lower * lower
+    length += ((total - square) - error + rest) / (2.0 * length)
+    return length / scale
+
+
+@njit(**VIEW, error_model="numpy")
+def _normalise(table: Table, now: Floats) -> int:
+    """Bring the orientation to unit length; four zeros mean that nobody connected it."""
+    w, x, y, z = quaternion_at(now, ORIENTATION)
+    if w == 0.0 and x == 0.0 and y == 0.0 and z == 0.0:
+        now[ORIENTATION] = 1.0
+        return DONE if table[TOLD_OF_ORIENTATION] != 0 else WARN_ORIENTATION
+    length = length_of(w, x, y, z)
+    if not SHORTEST <= length < math.inf:
+        return BAD_ORIENTATION
+    for i in range(4):
+        now[ORIENTATION + i] /= length
+    return DONE
+
+
+@njit(**VIEW)
+def _read_truth(table: Table) -> int:
+    """What the inputs say of the motion, into the row NOW."""
+    size = table[TRUTH_SIZE]
+    places = words(table, TRUTH_PLACES, size)
+    now = rows(table, KNOWN, KNOWN_ROWS, size)[NOW]
+    total = 0.0
+    for i in range(size):
+        now[i] = value_of(table, REAL, places[i])
+        total += 0.0 * now[i]
+    if total != 0.0:
+        for i in range(size):
+            if not math.isfinite(now[i]):
+                table[REFUSED] = i
+        return BAD_INPUT
+    return _normalise(table, now) if table[IS_BODY] != 0 else DONE
+
+
+@njit(**INLINE)
+def _fault_is_bad(fault: Floats, limited: int) -> bool:
+    mode, wave = fault[MODE], fault[WAVE]
+    total = 0.0
+    for i in range(FAULT_SIZE):
+        total += 0.0 * fault[i]
+    if total != 0.0 or not (0.0 <= mode <= MODE_MIN and 0.0 <= wave <= WAVE_RAMP):
+        return True
+    if fault[PERIOD] < 0.0 or (wave != WAVE_NONE and fault[PERIOD] == 0.0):
+        return True
+    needs_limits = mode in (MODE_ON, MODE_MAX, MODE_MIN)
+    return needs_limits and limited == 0
+
+
+@njit(**STEP)
+def _check_held(table: Table, now: Floats) -> int:
+    """Refuse held inputs that cannot be applied."""
+    limited = words(table, LIMITED, table[FAULTS])
+    for n in range(table[FAULTS]):
+        if _fault_is_bad(now[n * FAULT_SIZE : (n + 1) * FAULT_SIZE], limited[n]):
+            table[REFUSED] = n
+            return BAD_FAULT
+    for i in range(table[FAULTS] * FAULT_SIZE, table[HELD_SIZE]):
+        if not math.isfinite(now[i]):
+            table[REFUSED] = i
+            return BAD_HELD
+    return DONE
+
+
+@njit(**VIEW)
+def _read_held(table: Table) -> int:
+    """The held inputs into the row NOW; those of the first state are their own predecessors."""
+    watched = words(table, WATCHED_PLACES, table[WATCHED])
+    noted = words(table, WATCHED_VALUES, table[WATCHED])
+    for i in range(table[WATCHED]):
+        if value_of(table, INTEGER, watched[i]) != noted[i]:
+            return WATCHED_CHANGED
+    inputs, size = table[HELD_INPUTS], table[HELD_SIZE]
+    types, places = words(table, HELD_TYPES, inputs), words(table, HELD_PLACES, inputs)
+    held = rows(table, HELD, 2, size)
+    extra = floats(table, EXTRA, size - inputs)
+    same = True
+    for i in range(size):
+        value = value_of(table, types[i], places[i]) if i < inputs else extra[i - inputs]
+        held[HELD_NOW, i] = value
+        same = same and value == held[HELD_BEFORE, i]
+    return DONE if same else _check_held(table, held[HELD_NOW])
+
+
+@njit(**VIEW)
+def _contradicts_itself(table: Table, clock: Floats) -> bool:
+    """Whether a body has moved between two states whose velocities are all zero."""
+    known = rows(table, KNOWN, KNOWN_ROWS, table[TRUTH_SIZE])
+    before, now = known[BEFORE], known[NOW]
+    if table[TOLD_OF_MOTION] != 0 or clock[sampling.KNOWN_STATES] == 0.0:
+        return False
+    for i in range(VELOCITY, ANGULAR_VELOCITY + 3):
+        if before[i] != 0.0 or now[i] != 0.0:
+            return False
+    for i in range(POSITION, ORIENTATION):
+        if abs(now[i] - before[i]) > AT_REST * (1.0 + abs(now[i])):
+            return True
+    turned = 0.0
+    for i in range(ORIENTATION, VELOCITY):
+        turned += before[i] * now[i]
+    return abs(turned) < 1.0 - AT_REST
+
+
+# ---- a step ----------------------------------------------------------------------------------
+
+
+@njit(**VIEW)
+def _known_time(table: Table, clock: Floats, time: float, duration: float) -> tuple[int, float]:
+    """The instant that the inputs describe."""
+    if table[OBSERVING] != 0:
+        return DONE, time
+    end = time + duration
+    if not (duration > 0.0 and math.isfinite(end)):
+        return NO_STEP, time
+    if time < clock[END] and not sampling.same_instant(time, clock[END]):
+        return STEP_BACKWARDS, time
+    return DONE, end if table[AT_END] != 0 else time
+
+
+@njit(**VIEW)
+def _check_inputs(table: Table, clock: Floats, found: int) -> int:
+    """Read all inputs; why the step cannot be done with them, or ``DONE``."""
+    code = _read_truth(table)
+    if code == DONE:
+        code = _read_held(table)
+    if (
+        code == DONE
+        and table[IS_BODY] != 0
+        and found == sampling.GOES_ON
+        and _contradicts_itself(table, clock)
+    ):
+        code = WARN_MOTION
+    return code
+
+
+@njit(_DUE + "(int64[::1], float64, float64)", **STEP)
+def begin(table: Table, time: float, duration: float) -> Due:
+    """Read the inputs and find the samples that fall due; nothing is changed yet.
+
+    Returns:
+        ``DONE`` or why not, what the clock found, the first sample, the one after the last that
+        is taken now, the one after the last that is due, the known instant, and what counts as
+        equal to it.
+    """
+    clock = floats(table, CLOCK, CLOCK_SIZE)
+    code, known_time = _known_time(table, clock, time, duration)
+    if code != DONE:
+        return code, 0, 0, 0, 0, known_time, 0.0
+    rate = floats(table, SETTINGS, SETTINGS_SIZE)[RATE]
+    # an end that no later step could come from is refused now
+    code = sampling.check(clock, rate, time + duration, table[MOST])
+    if code != DONE:
+        return code, 0, 0, 0, 0, known_time, 0.0
+    found, first, after, tolerance = sampling.due(clock, rate, known_time, table[MOST])
+    if found >= sampling.NOT_FINITE:
+        return found, 0, 0, 0, 0, known_time, 0.0
+    code = _check_inputs(table, clock, found)
+    taken = after
+    if code == DONE and table[RING_ROWS] > 0:
+        room = table[RING_ROWS] - table[RING_FILL]
+        if after - first > room:
+            if table[MAY_STOP] == 0:
+                code = RING_IS_FULL
+            else:
+                taken = first + room
+    return code, found, first, taken, after, known_time, tolerance
+
+
+@njit(**VIEW)
+def copy_state(table: Table) -> None:
+    """Keep the state of the model as it is before the step."""
+    state, kept = floats(table, STATE, table[STATE_SIZE]), floats(table, COPY, table[STATE_SIZE])
+    for i in range(state.size):
+        kept[i] = state[i]
+
+
+@njit(**VIEW)
+def take_back(table: Table, ring_fill: int) -> None:
+    """Forget the samples of a step that is refused."""
+    table[RING_FILL], table[IS_NEW] = ring_fill, 0
+
+
+@njit(**VIEW)
+def put_back(table: Table, ring_fill: int) -> None:
+    """Give the model and the ring back the state that they had before the step."""
+    take_back(table, ring_fill)
+    state, kept = floats(table, STATE, table[STATE_SIZE]), floats(table, COPY, table[STATE_SIZE])
+    for i in range(state.size):
+        state[i] = kept[i]
+
+
+@njit(**VIEW)
+def is_known(table: Table, stamp: float, due: Due) -> bool:
+    """Whether a sample is at the known instant, and not between it and the one before."""
+    clock = floats(table, CLOCK, CLOCK_SIZE)
+    return abs(stamp - due[5]) <= due[6] or clock[sampling.KNOWN_STATES] == 0.0
+
+
+@njit(**VIEW)
+def held_at(table: Table, known: bool) -> Floats:
+    """The held inputs of a sample: those of the known state, or of the state before."""
+    return rows(table, HELD, 2, table[HELD_SIZE])[HELD_NOW if known else HELD_BEFORE]
+
+
+@njit(**VIEW)
+def report(table: Table, index: int, stamp: float) -> bool:
+    """Complete the row of a reading and put it into the ring; False if it is not finite."""
+    size = table[ROW_SIZE]
+    row = floats(table, ROW, size)
+    total = 0.0
+    for i in range(size - 2):
+        total += 0.0 * row[i]
+    if total != 0.0:
+        return False
+    row[size - 2] = index + 1.0
+    row[size - 1] = stamp
+    if table[RING_ROWS] > 0:
+        ring = rows(table, RING, table[RING_ROWS], size)
+        place = table[RING_FILL]
+        for i in range(size):
+            ring[place, i] = row[i]
+        table[RING_FILL] = place + 1
+    table[IS_NEW] = 1
+    return True
+
+
+@njit(**VIEW)
+def _publish(table: Table) -> None:
+    """Write the newest reading to the outputs."""
+    size = table[ROW_SIZE]
+    row = floats(table, ROW, size)
+    types, places = words(table, OUTPUT_TYPES, size), words(table, OUTPUT_PLACES, size)
+    for i in range(size):
+        place = places[i]
+        if types[i] == REAL:
+            float64s_at(table[REALS], place + 1)[place] = row[i]
+        else:
+            which = INTEGERS if types[i] == INTEGER else BOOLEANS
+            # a count goes as far as the Integers of FMI do
+            value = min(row[i], 2147483647.0)
+            int32s_at(table[which], place + 1)[place] = int(value)
+
+
+@njit(f"int32(int64[::1], {_DUE}, float64, float64)", **STEP)
+def finish(table: Table, due: Due, time: float, duration: float) -> int:
+    """Take over what is known now, and publish the newest sample."""
+    _, found, _, taken, after, known_time, _ = due
+    clock = floats(table, CLOCK, CLOCK_SIZE)
+    if after > taken:
+        clock[sampling.NEXT_INDEX] = taken
+        return MORE
+    if table[IS_NEW] != 0:
+        table[IS_NEW] = 0
+        _publish(table)
+    known = rows(table, KNOWN, KNOWN_ROWS, table[TRUTH_SIZE])
+    if found == sampling.GOES_ON and clock[sampling.KNOWN_STATES] > 0.0:
+        clock[OLDER_TIME] = clock[sampling.LATEST]
+        for i in range(table[TRUTH_SIZE]):
+            known[OLDER, i] = known[BEFORE, i]
+    sampling.take(clock, found, taken, known_time)
+    for i in range(table[TRUTH_SIZE]):
+        known[BEFORE, i] = known[NOW, i]
+    held = rows(table, HELD, 2, table[HELD_SIZE])
+    for i in range(table[HELD_SIZE]):
+        held[HELD_BEFORE, i] = held[HELD_NOW, i]
+    clock[END] = time if table[OBSERVING] != 0 else time + duration
+    return DONE

@@ -1,0 +1,306 @@
+"""Rays into movable bodies, each body where it is when the ray is sent.
+
+A body has Embree scenes of its own, in its own frame, which are never changed. With the rotation R
+and the position p of the body at the instant of a ray, and Embree's origin c on the body, the ray
+
+    o + t d    goes into that scene as    R' (o - p) - c + t R' d
+
+in float64 until Embree is given float32; t stays what it is, so hits of all bodies and of the world
+can be compared. What a ray meets is therefore exact wherever a body has gone: only its distance
+from the ray's start is rounded. Nothing is placed or built, looking changes nothing that others
+see, and a packet may hold rays of different instants.
+
+Between two knots of a frame R and p are blended linearly. A body that turns at w sees points at a
+distance r from its origin off by at most r (w h)^2 / 8 with knots h apart: 0.1 mm for a car (3 m)
+at 10 rad/s and 1.6 ms.
+
+Which bodies a packet may meet is found by a cone around its rays and balls around the bodies, then
+by each ray and a box; both are a little too large, so that they never decide on a hit. Rays of a
+packet that go all ways, as those from mirrors, have no cone and are tried on each body's box.
+
+Measured against Embree's two ways, instances that are placed for each of 32 slices of a frame and
+instances with motion blur (33 time steps, the ray's time, one commit): a sweep of 131,072 rays
+among 20 cars, one thread, on a machine that others use, too.
+
+                                    32 slices   motion blur   here, 32 spans
+    a sweep                         16.2 ms     13.6 ms       16.0 ms
+    error of 95 in 100 hits         60 mm       0.16 mm       0.15 mm
+    the same, all 10 km away        60 mm       1.5 mm        0.15 mm
+    the same, all 100 km away       60 mm       12 mm         0.14 mm
+
+The errors are those of triangles within 3 m of a body that goes 8 m/s and turns by 5 rad/s, in
+frames of 0.1 s, against where each triangle is at the instant of the ray.
+Motion blur is faster by a sixth among so many bodies, and its bits depended on neighbours no more
+than these do. But it needs hierarchies of each sensor's own, built anew for each part of a frame
+and each state of the bodies, with an origin that follows the sensor if bodies are to stay exact
+where they are driven; and 1000 bodies take 6.5 ms to commit. Here a run costs nothing to prepare
+but the poses, and holds no lock and no memory of Embree's.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sensor_models.kernels.tracing.embree import INVALID_ID, WIDTH, intersect_packet
+from sensor_models.kernels.tracing.packets import (
+    ACCESS,
+    ALONG,
+    ARGUMENTS,
+    BLOCK,
+    DIRECTION,
+    GEOMETRY,
+    INVERSE,
+    KNOT,
+    MET,
+    ORIGIN,
+    PLACE,
+    SAVED_GEOMETRY,
+    SAVED_RAYS,
+    SAVED_VALID,
+    SENT,
+    SHARE,
+    T_MAX,
+    T_MIN,
+    UNIT,
+    VALID,
+    Packet,
+    Triple,
+)
+from sensor_models.kernels.tracing.scene_view import Bodies, SceneView
+
+#: A cone that holds some rays: a start, and how far others are from it; the axis; sine and cosine
+#: of the half-angle; the farthest that a ray goes. A cosine of 0: no cone holds them; -1: no rays.
+Cone = tuple[float, float, float, float, float, float, float, float, float, float]
+
+#: Rays that are sent further apart than this (cosine of the angle off the axis) have no cone.
+WIDEST = 0.2
+#: A part of a direction that is less counts as that.
+LEVEL = 1e-30
+#: Rounding of what a cone and its balls are made of.
+SLACK = 1e-6
+
+#: Sums may be taken in any order, for vectors: what is computed with it never decides on a hit.
+LOOSELY = {**ACCESS, "fastmath": {"reassoc", "nsz", "arcp", "contract"}}
+
+
+@njit(**ACCESS)
+def knot_at(bodies: Bodies, time: float) -> tuple[int, float]:
+    """The knot of a run at or before a share of the frame, and the share of the way to the next."""
+    last = len(bodies.poses) - 1
+    if bodies.spans == 0 or last == 0:
+        return 0, 0.0
+    place = time * bodies.spans
+    knot = min(max(int(place) - bodies.first, 0), last - 1)
+    return knot, place - (bodies.first + knot)
+
+
+@njit(**ACCESS)
+def blended(bodies: Bodies, knot: int, share: float, body: int, number: int) -> float:
+    """One of the numbers of a pose between two knots."""
+    before: float = bodies.poses[knot, body, number]
+    after: float = bodies.poses[min(knot + 1, len(bodies.poses) - 1), body, number]
+    return before + share * (after - before)
+
+
+@njit(**ACCESS)
+def turn_out(view: SceneView, body: int, time: float, vector: Triple) -> Triple:
+    """A vector of a body in the world, as the body is turned at a share of the frame."""
+    bodies = view.bodies
+    knot, share = knot_at(bodies, time)
+    x, y, z = vector
+    return (
+        blended(bodies, knot, share, body, 0) * x
+        + blended(bodies, knot, share, body, 1) * y
+        + blended(bodies, knot, share, body, 2) * z,
+        blended(bodies, knot, share, body, 3) * x
+        + blended(bodies, knot, share, body, 4) * y
+        + blended(bodies, knot, share, body, 5) * z,
+        blended(bodies, knot, share, body, 6) * x
+        + blended(bodies, knot, share, body, 7) * y
+        + blended(bodies, knot, share, body, 8) * z,
+    )
+
+
+@njit(**LOOSELY)
+def cone_of(packet: Packet) -> Cone:
+    """A cone that holds all rays of a packet."""
+    rays, words, floats = packet.doubles, packet.words, packet.floats
+    x = y = z = 0.0
+    first = -1
+    for lane in range(WIDTH):
+        u, v, w = rays[ALONG + lane], rays[ALONG + WIDTH + lane], rays[ALONG + 2 * WIDTH + lane]
+        shown = words[VALID + lane] != 0
+        square = u * u + v * v + w * w
+        scale = 1.0 / math.sqrt(square if shown else 1.0) if shown else 0.0
+        rays[UNIT + lane] = scale
+        x, y, z = x + scale * u, y + scale * v, z + scale * w
+    for lane in range(WIDTH - 1, -1, -1):
+        first = lane if words[VALID + lane] != 0 else first
+    if first < 0:
+        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0
+    a, b, c = rays[PLACE + first], rays[PLACE + WIDTH + first], rays[PLACE + 2 * WIDTH + first]
+    length = math.sqrt(x * x + y * y + z * z)
+    scale = 1.0 / length if length > 0.0 else 0.0
+    x, y, z = scale * x, scale * y, scale * z
+    apart, cosine, reach = 0.0, 1.0, 0.0
+    for lane in range(WIDTH):
+        shown = words[VALID + lane] != 0
+        u, v, w = rays[ALONG + lane], rays[ALONG + WIDTH + lane], rays[ALONG + 2 * WIDTH + lane]
+        unit = rays[UNIT + lane]
+        along = (x * u + y * v + z * w) * unit
+        cosine = min(cosine, along if shown else 1.0)
+        reach = max(reach, floats[T_MAX + lane] / unit if shown else 0.0)
+        p, q = rays[PLACE + lane] - a, rays[PLACE + WIDTH + lane] - b
+        r = rays[PLACE + 2 * WIDTH + lane] - c
+        apart = max(apart, p * p + q * q + r * r if shown else 0.0)
+    cosine -= SLACK
+    if cosine < WIDEST:
+        cosine = 0.0
+    return a, b, c, math.sqrt(apart), x, y, z, math.sqrt(1.0 - cosine * cosine), cosine, reach
+
+
+@njit(**LOOSELY)
+def sift(cone: Cone, balls: NDArray[np.float64], block: int, words: NDArray[np.int32]) -> bool:
+    """Find out which balls of a block rays of a cone may meet; whether there are any."""
+    cosine, sine = cone[8], cone[7]
+    some = 0
+    for k in range(BLOCK):
+        x, y = balls[block, 0, k] - cone[0], balls[block, 1, k] - cone[1]
+        z, radius = balls[block, 2, k] - cone[2], balls[block, 3, k] + cone[3]
+        square, reach = x * x + y * y + z * z, cone[9] + radius
+        along = x * cone[4] + y * cone[5] + z * cone[6]
+        # How far off the side of the cone: (distance from the axis) cos - (distance along it) sin.
+        most = radius + along * sine
+        beside = (square - along * along) * cosine * cosine > most * most
+        outside = (along < -radius) | (most < 0.0) | beside
+        around = square <= radius * radius
+        met = (around | (cosine == 0.0) | ~outside) & (square <= reach * reach) & (radius >= 0.0)
+        words[MET + k] = 1 if met else 0
+        some |= 1 if met else 0
+    return some != 0
+
+
+@njit(**LOOSELY)
+def choose_rays(packet: Packet, bodies: Bodies, body: int) -> bool:
+    """Leave those rays in a packet that may meet a body's box; whether there are any."""
+    rays, words, floats, box = packet.doubles, packet.words, packet.floats, bodies.boxes
+    some = 0
+    for lane in range(WIDTH):
+        near, far = 0.0, float(floats[T_MAX + lane])
+        for k in range(3):
+            place, slope = rays[PLACE + k * WIDTH + lane], rays[INVERSE + k * WIDTH + lane]
+            one, other = (box[body, k] - place) * slope, (box[body, 3 + k] - place) * slope
+            near, far = max(near, min(one, other)), min(far, max(one, other))
+        meets = (near <= far) & (words[SAVED_VALID + lane] != 0)
+        words[VALID + lane] = -1 if meets else 0
+        some |= 1 if meets else 0
+    return some != 0
+
+
+@njit(**ACCESS)
+def aim(packet: Packet, bodies: Bodies, body: int) -> None:
+    """Bring the rays of a packet to the frame of a body."""
+    rays = packet.doubles
+    first, last = len(bodies.poses), 0
+    for lane in range(WIDTH):
+        knot, share = knot_at(bodies, rays[SENT + lane])
+        rays[SHARE + lane], packet.words[KNOT + lane] = share, knot
+        if packet.words[VALID + lane] != 0:
+            first, last = min(first, knot), max(last, knot)
+    if first == last:  # as a rule: all rays at once
+        aim_some(packet, bodies, body, first, 0, WIDTH)
+        return
+    for lane in range(WIDTH):
+        if packet.words[VALID + lane] != 0:
+            aim_some(packet, bodies, body, packet.words[KNOT + lane], lane, lane + 1)
+
+
+@njit(**ACCESS)
+def aim_some(packet: Packet, bodies: Bodies, body: int, knot: int, begin: int, after: int) -> None:
+    """``aim`` for rays in some lanes, which are sent after the same knot."""
+    rays, floats = packet.doubles, packet.floats
+    one, other = bodies.poses[knot, body], bodies.poses[min(knot + 1, len(bodies.poses) - 1), body]
+    a0, a1, a2, b0, b1, b2 = one[0], one[1], one[2], one[3], one[4], one[5]
+    c0, c1, c2, p0, p1, p2 = one[6], one[7], one[8], one[9], one[10], one[11]
+    d0, d1, d2 = other[0] - a0, other[1] - a1, other[2] - a2
+    e0, e1, e2 = other[3] - b0, other[4] - b1, other[5] - b2
+    f0, f1, f2 = other[6] - c0, other[7] - c1, other[8] - c2
+    q0, q1, q2 = other[9] - p0, other[10] - p1, other[11] - p2
+    s0, s1, s2 = bodies.shapes[body, 0], bodies.shapes[body, 1], bodies.shapes[body, 2]
+    for lane in range(begin, after):
+        share = rays[SHARE + lane]
+        x = rays[PLACE + lane] - (p0 + share * q0)
+        y = rays[PLACE + WIDTH + lane] - (p1 + share * q1)
+        z = rays[PLACE + 2 * WIDTH + lane] - (p2 + share * q2)
+        u, v, w = rays[ALONG + lane], rays[ALONG + WIDTH + lane], rays[ALONG + 2 * WIDTH + lane]
+        a, b, c = a0 + share * d0, b0 + share * e0, c0 + share * f0
+        left = a * x + b * y + c * z - s0
+        floats[ORIGIN + lane], floats[DIRECTION + lane] = left, a * u + b * v + c * w
+        a, b, c = a1 + share * d1, b1 + share * e1, c1 + share * f1
+        back = a * x + b * y + c * z - s1
+        floats[ORIGIN + WIDTH + lane] = back
+        floats[DIRECTION + WIDTH + lane] = a * u + b * v + c * w
+        a, b, c = a2 + share * d2, b2 + share * e2, c2 + share * f2
+        up = a * x + b * y + c * z - s2
+        floats[ORIGIN + 2 * WIDTH + lane] = up
+        floats[DIRECTION + 2 * WIDTH + lane] = a * u + b * v + c * w
+        # Far from the world's origin a body is still near to what is on it.
+        least = 1e-6 * max(1.0, math.sqrt(left * left + back * back + up * up))
+        floats[T_MIN + lane] = min(floats[SAVED_RAYS + 3 * WIDTH + lane], least)
+
+
+@njit(**{**ACCESS, "forceinline": False})
+def trace_bodies(view: SceneView, packet: Packet, part: int) -> None:
+    """Trace a packet into all movable bodies; hits of others stay where they are nearer."""
+    words, cone, bodies = packet.words, cone_of(packet), view.bodies
+    if cone[8] < 0.0:
+        return
+    begun = False
+    for block in range(len(bodies.balls)):
+        if not sift(cone, bodies.balls, block, words):
+            continue
+        for k in range(min(BLOCK, len(bodies.scenes) - BLOCK * block)):
+            body = BLOCK * block + k
+            scene = bodies.scenes[body, part]
+            if words[MET + k] == 0 or scene == 0:
+                continue
+            if not begun:
+                begun = True
+                set_aside(packet)
+            if choose_rays(packet, bodies, body):
+                aim(packet, bodies, body)
+                trace_on(packet, scene)
+    if begun:
+        for k in range(7 * WIDTH):
+            words[ORIGIN + k] = words[SAVED_RAYS + k]
+        for k in range(WIDTH):
+            words[VALID + k] = words[SAVED_VALID + k]
+
+
+@njit(**ACCESS)
+def set_aside(packet: Packet) -> None:
+    """Keep the rays of a packet, and which there are, while others take their place."""
+    words, rays = packet.words, packet.doubles
+    for k in range(7 * WIDTH):
+        words[SAVED_RAYS + k] = words[ORIGIN + k]
+    for k in range(WIDTH):
+        words[SAVED_VALID + k] = words[VALID + k]
+    for k in range(3 * WIDTH):
+        along = rays[ALONG + k]
+        rays[INVERSE + k] = 1.0 / (along if abs(along) > LEVEL else LEVEL)
+
+
+@njit(**ACCESS)
+def trace_on(packet: Packet, scene: int) -> None:
+    """Trace a packet into one more scene of Embree's; hits stay where they are nearer."""
+    words = packet.words
+    for lane in range(WIDTH):  # Embree wants every call to begin without a hit
+        words[SAVED_GEOMETRY + lane] = words[GEOMETRY + lane]
+        words[GEOMETRY + lane] = INVALID_ID
+    start = words.ctypes.data
+    intersect_packet(start + 4 * VALID, scene, start, start + 4 * ARGUMENTS)
+    for lane in range(WIDTH):
+        found, saved = words[GEOMETRY + lane], words[SAVED_GEOMETRY + lane]
+        words[GEOMETRY + lane] = saved if found == INVALID_ID else found

@@ -1,0 +1,165 @@
+"""Where the results of a sensor go, besides its outputs: into a record, into files of frames.
+
+A sink takes results one after the other. It is opened when the sensor begins, which is when a
+directory that cannot be written to is noticed, and not before: who asks for outputs only, opens
+none. Each sink writes on a thread of its own (``records``, ``frame_files``).
+
+Frames are written where somebody asked for it: with ``write_files`` on, or where the parameter
+``output_directory`` names a place. A sensor that sees fills a disk within minutes.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from operator import itemgetter
+from typing import Any, Protocol
+
+from sensor_models.core.quantities import boolean, choice
+from sensor_models.core.sensor import Result
+from sensor_models.core.spec import Group, scalars_of
+from sensor_models.output.frame_files import FrameFiles, FrameWriter
+from sensor_models.output.records import Record, RecordFormat, RecordParameters
+
+
+class WriteFiles(IntEnum):
+    """Whether frames are written to files."""
+
+    auto = 0
+    off = 1
+    on = 2
+
+
+def write_files(what: str) -> Any:
+    """Declare the parameter ``write_files``; ``what`` says what is written, as a sentence."""
+    ways = "if output_directory is set (auto), never (off), always (on)"
+    return choice(WriteFiles.auto, f"{what}: {ways}")
+
+
+class FileParameters(Protocol):
+    """The parameters of files of frames."""
+
+    @property
+    def write_files(self) -> WriteFiles:
+        """Whether there are files."""
+
+    @property
+    def output_directory(self) -> str:
+        """Directory for files; empty for a fresh one."""
+
+
+@dataclass(frozen=True)
+class FrameTableParameters:
+    """Whether and how a sensor that takes frames records a table of them."""
+
+    record: bool = boolean(
+        False, "Record a table of all frames, with the outputs of each, in output_directory"
+    )
+    record_format: RecordFormat = choice(RecordFormat.parquet, "Format of that table")
+
+
+def wants_files(parameters: FileParameters) -> bool:
+    """Whether frames are to be written."""
+    if parameters.write_files == WriteFiles.auto:
+        return bool(parameters.output_directory)
+    return parameters.write_files == WriteFiles.on
+
+
+class RecordSink:
+    """All samples, or a table of all frames, in one file."""
+
+    def __init__(
+        self,
+        sensor: str,
+        readings: tuple[Group, ...],
+        parameters: RecordParameters,
+        effective: Mapping[str, object],
+    ) -> None:
+        self._record = Record(sensor, readings, parameters, effective)
+        numbers = [i for i, (_, q, _) in enumerate(scalars_of(readings)) if q.kind != "string"]
+        every = len(numbers) == len(scalars_of(readings))
+        self._numbers = None if every else itemgetter(*numbers)
+
+    def take(self, result: Result) -> None:
+        """Record a result."""
+        values = result.values if self._numbers is None else self._numbers(result.values)
+        self._record.append(result.number, result.time, values)
+
+    @property
+    def next_index(self) -> int:
+        """The index that continues the record."""
+        return self._record.next_index
+
+    def rewind(self, index: int) -> None:
+        """Continue at a result, whether it is one recorded before or one further on."""
+        self._record.rewind(index)
+
+    def publish(self) -> None:
+        """Write the file as it is; the record may still be rewound and go on."""
+        self._record.publish()
+
+    def close(self) -> None:
+        """Finish the file."""
+        self._record.close()
+
+
+class FrameSink:
+    """The files of frames.
+
+    A file is named once it is complete. A step therefore names the newest file of the steps
+    before, which is there by then as a rule, and so does not wait for the disk; what is named
+    depends on the frames alone and not on the speed of the disk.
+    """
+
+    def __init__(self, writer: FrameWriter) -> None:
+        self._writer = writer
+        #: The path of the main file of the newest frame.
+        self.newest = ""
+        self._before = 0, ""
+
+    @property
+    def directory(self) -> str:
+        """Where the files go."""
+        return str(self._writer.directory)
+
+    def begin_step(self) -> None:
+        """What is taken from now on is not named until the next step."""
+        self._before = self._writer.taken, self.newest
+
+    def take(self, result: Result) -> None:
+        """Write the files of a frame soon."""
+        frame = FrameFiles(result.number, result.files, result.known, result.done)
+        self._writer.put(frame)
+        if result.files:
+            self.newest = str(self._writer.path_of(result.number, result.files[0]))
+
+    def name_newest(self, name: Callable[[str], None], *, of_all: bool = False) -> None:
+        """Wait for the files of the steps before, or of all, and name the newest unless it is lost.
+
+        Raises:
+            OutputError: if files could not be written; the newest that was is named all the same.
+        """
+        frames, file = (None, self.newest) if of_all else self._before
+        try:
+            self._writer.flush(frames)
+        finally:
+            if file not in self._writer.missing:
+                name(file)
+
+    def close(self) -> None:
+        """Finish all files."""
+        self._writer.close()
+
+
+def open_record(
+    sensor: str,
+    readings: tuple[Group, ...],
+    parameters: Any,
+    directory: str,
+    effective: Mapping[str, object],
+) -> RecordSink | None:
+    """The record that parameters of either kind ask for, if they do."""
+    if not parameters.record:
+        return None
+    if isinstance(parameters, FrameTableParameters):
+        parameters = RecordParameters(True, directory, parameters.record_format)
+    return RecordSink(sensor, readings, parameters, effective)

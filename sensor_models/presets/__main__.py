@@ -1,0 +1,87 @@
+"""``python -m sensor_models.presets``: check preset files, list presets and units.
+
+::
+
+    python -m sensor_models.presets check my_lidar.toml     # 0 if a sensor takes it
+    python -m sensor_models.presets list [SENSOR]
+    python -m sensor_models.presets units
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from sensor_models import catalog
+from sensor_models.core.named import converted
+from sensor_models.core.quantities import ParameterError
+from sensor_models.core.spec import SensorSpec, scalars_of
+from sensor_models.presets import Preset, list_presets, read_preset
+from sensor_models.presets.units import DIVISIONS, FACTORS
+
+
+def problems(preset: Preset) -> Iterator[str]:
+    """What is wrong with a preset whose file could be read."""
+    for sensor in preset.sensors:
+        if sensor not in catalog.names():
+            yield f"preset.sensor: {sensor!r} is none of {', '.join(catalog.names())}"
+            continue
+        try:
+            apply(preset, catalog.spec_of(sensor))
+        except ParameterError as error:
+            yield f"{sensor}: {error}"
+    for name, value in preset.parameters.items():
+        if isinstance(value, str) and value and name.endswith("file") and not Path(value).is_file():
+            yield f"parameters.{name}: there is no file {value}"
+
+
+def apply(preset: Preset, spec: SensorSpec) -> None:
+    """Give a sensor a preset and nothing else; refuses what it does not take."""
+    known = {name: quantity for name, quantity, _ in scalars_of(spec.all_parameters)}
+    spec.build(converted(known, preset.parameters_of(spec.name), "parameters"))
+
+
+def check(paths: Sequence[Path]) -> int:
+    """Say of each file whether it is good; 1 if one is not."""
+    bad = 0
+    for path in paths:
+        try:
+            preset = read_preset(path)
+            found = list(problems(preset))
+        except ParameterError as error:
+            print(error)
+            bad += 1
+            continue
+        for problem in found:
+            print(f"preset file {path}: {problem}")
+        if found:
+            bad += 1
+        else:
+            of_what = ", ".join(preset.sensors)
+            print(f"{path}: {preset.name} for {of_what}, {len(preset.parameters)} parameters")
+    return 1 if bad else 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line asks for."""
+    parser = argparse.ArgumentParser(prog="python -m sensor_models.presets")
+    commands = parser.add_subparsers(dest="command", required=True)
+    checking = commands.add_parser("check", help="whether sensors take these files")
+    checking.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    listing = commands.add_parser("list", help="the presets that are found, by sensor")
+    listing.add_argument("sensor", nargs="?", help="of this one alone")
+    commands.add_parser("units", help="the units that values may have")
+    options = parser.parse_args(arguments)
+    if options.command == "check":
+        return check(options.files)
+    if options.command == "units":
+        print("\n".join([*FACTORS, *DIVISIONS]))
+        return 0
+    for sensor in [options.sensor] if options.sensor else catalog.names():
+        if names := list_presets(sensor):
+            print(f"{sensor}: {', '.join(names)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

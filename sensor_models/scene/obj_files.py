@@ -1,0 +1,135 @@
+"""Wavefront OBJ as pieces: one for each object, group and material that faces are given in.
+
+Read are ``v``, ``f``, ``o``, ``g`` and ``usemtl``; texture coordinates, curves and libraries of
+materials are not needed. Polygons become fans around their first corner. Negative numbers count
+back from the last vertex before the face. A vertex that faces give with several normals (``vn``)
+is repeated, one for each: interpolated normals then keep the edge that the file has there.
+
+The reader goes once over the lines, whatever is in them: the time is proportional to the size of
+the file. trimesh, which reads the other formats, takes time with the square of the blanks in a
+line, counts negative numbers from the end of the file and does not tell objects apart.
+
+Source: Wavefront Technologies, Object Files (.obj), Advanced Visualizer Manual, Appendix B1.
+"""
+
+import io
+from array import array
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.scene.errors import MeshFileError
+from sensor_models.scene.limits import refuse_above_limit
+from sensor_models.scene.primitives import Piece
+
+#: Longest line, continued ones together; a polygon of 100,000 corners takes 2 MB.
+MAX_LINE = 2**22
+
+_Key = tuple[str, str, str]
+
+
+def read_obj(data: bytes) -> list[Piece]:
+    """The pieces of a file in the order in which their first faces stand."""
+    reader = _Reader()
+    for number, line in _lines(data):
+        try:
+            reader.take(line)
+        except MeshFileError:
+            raise
+        except (ValueError, OverflowError) as error:
+            raise MeshFileError(f"cannot be read as obj, line {number}: {error}") from error
+    return reader.pieces()
+
+
+def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The lines with their numbers; one that ends with a backslash goes on in the next."""
+    parts: list[bytes] = []
+    length = 0
+    for number, line in enumerate(io.BytesIO(data), 1):
+        stripped = line.strip()
+        length += len(stripped)
+        if length > MAX_LINE:
+            raise MeshFileError(f"has more than {MAX_LINE} characters in line {number}")
+        if stripped.endswith(b"\\"):
+            parts.append(stripped[:-1])
+            continue
+        yield number, b" ".join([*parts, stripped]) if parts else stripped
+        parts, length = [], 0
+
+
+class _Reader:
+    """What was read so far."""
+
+    def __init__(self) -> None:
+        self._places = array("d")  # x, y, z of each vertex
+        self._normals = 0
+        self._object = self._group = self._material = ""
+        self._corners: dict[_Key, tuple[array[int], array[int]]] = {}  # vertices, normals
+        self._current: tuple[array[int], array[int]] | None = None
+        self._triangles = 0
+
+    def take(self, line: bytes) -> None:
+        """Read a line; ValueError or OverflowError if it cannot be."""
+        words = line.partition(b"#")[0].split() if line[:1] in b"vf" else line.split(None, 1)
+        if not words:
+            return
+        head = words[0]
+        if head == b"v":
+            if len(words) < 4:
+                raise ValueError("a vertex needs three numbers")
+            self._places.extend((float(words[1]), float(words[2]), float(words[3])))
+        elif head == b"f":
+            self._face(words[1:])
+        elif head == b"vn":
+            self._normals += 1
+        elif head in (b"o", b"g", b"usemtl"):
+            name = words[1].decode("utf-8", "replace") if len(words) > 1 else ""
+            attribute = {b"o": "_object", b"g": "_group"}.get(head, "_material")
+            setattr(self, attribute, name)
+            self._current = None
+
+    def _face(self, words: list[bytes]) -> None:
+        if len(words) < 3:
+            raise ValueError("a face needs three corners")
+        self._triangles += len(words) - 2
+        refuse_above_limit(self._triangles)
+        if self._current is None:
+            key = (self._object, self._group, self._material)
+            self._current = self._corners.setdefault(key, (array("q"), array("q")))
+        vertices, normals = [], []
+        for word in words:
+            vertex, _, rest = word.partition(b"/")
+            normal = rest.partition(b"/")[2]
+            vertices.append(_place(vertex, len(self._places) // 3, "vertex"))
+            normals.append(_place(normal, self._normals, "normal") if normal else -1)
+        for places, all_of in zip((vertices, normals), self._current, strict=True):
+            for k in range(1, len(places) - 1):
+                all_of.extend((places[0], places[k], places[k + 1]))
+
+    def pieces(self) -> list[Piece]:
+        """The pieces, each with the vertices that its faces use."""
+        places = np.array(self._places, np.float64).reshape(-1, 3)
+        return [
+            _piece(key, places, np.array(vertices, np.int64), np.array(normals, np.int64))
+            for key, (vertices, normals) in self._corners.items()
+        ]
+
+
+def _place(word: bytes, count: int, what: str) -> int:
+    """The number of a vertex or normal, from 0 on, by the one from 1 on or back from the end."""
+    number = int(word)
+    place = number - 1 if number > 0 else number + count
+    if not 0 <= place < count:
+        raise ValueError(f"{what} {number} of {count} so far")
+    return place
+
+
+def _piece(
+    key: _Key, places: NDArray[np.float64], vertices: NDArray[np.int64], normals: NDArray[np.int64]
+) -> Piece:
+    stride = int(normals.max()) + 2
+    used, corners = np.unique(vertices * stride + normals + 1, return_inverse=True)
+    named, group, material = key
+    names = tuple(dict.fromkeys(name for name in (group, named, material) if name))
+    return Piece(places[used // stride], corners.reshape(-1, 3), names, {}, material)

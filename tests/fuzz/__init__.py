@@ -1,0 +1,1 @@
+"""Fuzzers: modules with a ``main(arguments)``, which ``make fuzz`` runs for long."""

@@ -1,0 +1,323 @@
+/* Calls of FMI 2.0 in random order with random arguments, good and bad, on several instances of
+ * several FMUs in one process. For Linux.
+ *
+ *   calls <seed> <calls> <file>
+ *
+ * Each line of the file is an FMU: library, GUID, resources, and for Reals, Integers, Booleans and
+ * Strings the first value reference and how many there are. What is wrong ends the process: an
+ * answer that is no status, an error without a word to the host, a text that cannot be read. What
+ * reads or writes foreign memory is found by the address sanitizer, with which this and the FMUs'
+ * libraries are compiled where the compiler has it. */
+#include <dlfcn.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fmi2FunctionTypes.h"
+#include "fmi2TypesPlatform.h"
+
+enum { FMU_LIMIT = 32, INSTANCES = 3, STATES = 3, VALUES = 12, SECONDS = 120, PATH = 2048 };
+
+/* Value references of one type. */
+struct range {
+    unsigned first;
+    unsigned count;
+};
+
+enum type { REAL, INTEGER, BOOLEAN, STRING, TYPES };
+
+struct fmu {
+    char library[PATH], guid[64], resources[PATH];
+    struct range ranges[TYPES];
+    void *handle;
+};
+
+struct instance {
+    struct fmu *fmu;
+    fmi2Component component; /* kept when it was freed: calls on freed ones are tried, too */
+    int alive;
+    double time;
+    fmi2FMUstate states[STATES];
+};
+
+static struct fmu fmus[FMU_LIMIT];
+static unsigned fmu_count;
+static struct instance instances[FMU_LIMIT * INSTANCES];
+static long messages, errors, steps, call_number;
+static const char *called = "nothing";
+
+_Noreturn static void fail(const char *what) {
+    fprintf(stderr, "call %ld, %s: %s\n", call_number, called, what);
+    exit(1);
+}
+
+/* ---- chance (splitmix64) ---- */
+
+static uint64_t chance;
+
+static uint64_t draw(void) {
+    uint64_t x = chance += 0x9E3779B97F4A7C15u;
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+    return x ^ x >> 31;
+}
+
+static unsigned below(unsigned limit) { return limit ? (unsigned)(draw() % limit) : 0; }
+static int one_in(unsigned n) { return below(n) == 0; }
+
+#define ANY(array) ((array)[below(sizeof(array) / sizeof *(array))])
+
+static double any_real(void) {
+    static const double odd[] = {NAN, INFINITY, -INFINITY, 1e300, -1e300, 1e18, 4e9, 5e-324, -1.0};
+    static const double usual[] = {0.0, 0.0, 1.0, 1.0, 0.5, 0.1, 2.0, 3.25, 0.01, 10.0};
+    return one_in(12) ? ANY(odd) : ANY(usual);
+}
+
+static int any_integer(void) {
+    static const int odd[] = {INT32_MAX, INT32_MIN, -1, 1 << 20};
+    return one_in(12) ? ANY(odd) : (int)below(5);
+}
+
+static const char *any_string(void) {
+    static char longest[70000];
+    if (!longest[0]) memset(longest, 'x', sizeof longest - 1);
+    const char *strings[] = {"",    "here",     "one/more",      "demo",    "%n%s%d",
+                             NULL,  "\xff\xfe", "/proc/nowhere", "a\nb\tc", longest,
+                             "yard", "OS0-128"};
+    return ANY(strings);
+}
+
+static double any_step(void) {
+    static const double odd[] = {0.0, -0.1, NAN, INFINITY, 1e-300};
+    static const double usual[] = {0.1, 0.1, 0.01, 0.25, 1.0};
+    return one_in(15) ? ANY(odd) : ANY(usual);
+}
+
+/* ---- what the host gets ---- */
+
+static void take_message(fmi2ComponentEnvironment environment, fmi2String name, fmi2Status status,
+                         fmi2String category, fmi2String format, ...) {
+    static char text[1 << 18];
+    va_list arguments;
+    if (environment != (void *)&messages) fail("a message to somebody else");
+    if (!name || !category || !format || status > fmi2Fatal) fail("a message that is none");
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    messages++;
+}
+
+static const fmi2CallbackFunctions callbacks = {take_message, calloc, free, NULL, &messages};
+
+static void check(const struct instance *instance, fmi2Status status, long told) {
+    if (status != fmi2OK && status != fmi2Warning && status != fmi2Discard && status != fmi2Error)
+        fail("an answer that is no status");
+    if (!instance->alive && status != fmi2Error) fail("a freed instance answers");
+    if (instance->alive && status == fmi2Error && messages == told) fail("an error without a word");
+    errors += status == fmi2Error;
+}
+
+/* ---- calls ---- */
+
+static void *symbol(const struct fmu *fmu, const char *name) {
+    void *address = dlsym(fmu->handle, name);
+    called = name;
+    if (!address) fail("there is no such function");
+    return address;
+}
+
+#define FUNCTION(instance, name) ((name##TYPE *)symbol((instance)->fmu, #name))
+#define CALL(instance, name, ...) FUNCTION(instance, name)((instance)->component, ##__VA_ARGS__)
+
+static void create(struct instance *instance) {
+    struct fmu *fmu = instance->fmu;
+    const char *guid = one_in(20) ? "wrong" : fmu->guid;
+    const char *resources = one_in(20) ? any_string() : fmu->resources;
+    const char *name = one_in(20) ? any_string() : "fuzzed";
+    fmi2Component component = FUNCTION(instance, fmi2Instantiate)(
+        name, one_in(30) ? fmi2ModelExchange : fmi2CoSimulation, guid, resources, &callbacks,
+        fmi2False, one_in(2));
+    if (!component) return;
+    *instance = (struct instance){.fmu = fmu, .component = component, .alive = 1};
+}
+
+static void end(struct instance *instance) {
+    CALL(instance, fmi2FreeInstance);
+    instance->alive = 0;
+}
+
+static size_t any_references(const struct instance *instance, enum type type,
+                             fmi2ValueReference references[]) {
+    size_t count = below(VALUES);
+    for (size_t i = 0; i < count; i++) {
+        struct range range = instance->fmu->ranges[one_in(60) ? below(TYPES) : type];
+        references[i] = one_in(200) ? (fmi2ValueReference)draw() : range.first + below(range.count);
+    }
+    return count;
+}
+
+static fmi2Status set(struct instance *instance) {
+    fmi2ValueReference references[VALUES];
+    enum type type = below(TYPES);
+    size_t count = any_references(instance, type, references);
+    fmi2Real reals[VALUES];
+    fmi2Integer integers[VALUES];
+    fmi2String strings[VALUES];
+    for (size_t i = 0; i < VALUES; i++) {
+        reals[i] = any_real();
+        integers[i] = any_integer();
+        strings[i] = any_string();
+    }
+    int none = one_in(50);
+    switch (type) {
+    case REAL: return CALL(instance, fmi2SetReal, references, count, none ? NULL : reals);
+    case INTEGER: return CALL(instance, fmi2SetInteger, references, count, none ? NULL : integers);
+    case BOOLEAN: return CALL(instance, fmi2SetBoolean, references, count, none ? NULL : integers);
+    default: return CALL(instance, fmi2SetString, references, count, none ? NULL : strings);
+    }
+}
+
+static fmi2Status get(struct instance *instance) {
+    fmi2ValueReference references[VALUES];
+    enum type type = below(TYPES);
+    size_t count = any_references(instance, type, references);
+    fmi2Real reals[VALUES];
+    fmi2Integer integers[VALUES];
+    fmi2String strings[VALUES];
+    if (one_in(50)) return CALL(instance, fmi2GetReal, NULL, count, reals);
+    switch (type) {
+    case REAL: return CALL(instance, fmi2GetReal, references, count, reals);
+    case INTEGER: return CALL(instance, fmi2GetInteger, references, count, integers);
+    case BOOLEAN: return CALL(instance, fmi2GetBoolean, references, count, integers);
+    default: break;
+    }
+    fmi2Status status = CALL(instance, fmi2GetString, references, count, strings);
+    size_t length = 0;
+    for (size_t i = 0; status == fmi2OK && i < count; i++) length += strlen(strings[i]);
+    return length > (1u << 30) ? fmi2Fatal : status;
+}
+
+static fmi2Status step(struct instance *instance) {
+    double time = one_in(15) ? any_real() : instance->time, length = any_step();
+    fmi2Status status = CALL(instance, fmi2DoStep, time, length, fmi2True);
+    if (status == fmi2OK) instance->time = time + length;
+    steps += status == fmi2OK;
+    return status;
+}
+
+/* A state through its bytes, some of which may be changed on the way. */
+static fmi2Status carry(struct instance *instance, fmi2FMUstate *from, fmi2FMUstate *to) {
+    size_t size = 0;
+    fmi2Status status = CALL(instance, fmi2SerializedFMUstateSize, *from, &size);
+    if (status != fmi2OK) return status;
+    fmi2Byte *bytes = malloc(size + 1);
+    status = CALL(instance, fmi2SerializeFMUstate, *from, bytes, one_in(10) ? below(size) : size);
+    if (status == fmi2OK && one_in(3)) bytes[below((unsigned)size)] ^= (char)(1 + below(255));
+    if (status == fmi2OK)
+        status = CALL(instance, fmi2DeSerializeFMUstate, bytes,
+                      one_in(10) ? below((unsigned)size) : size, to);
+    free(bytes);
+    return status;
+}
+
+static fmi2Status use_state(struct instance *instance) {
+    fmi2FMUstate *state = &instance->states[below(STATES)];
+    fmi2FMUstate foreign = (fmi2FMUstate)(uintptr_t)draw();
+    if (one_in(30)) return CALL(instance, fmi2SetFMUstate, foreign);
+    switch (below(5)) {
+    case 0:
+    case 1: return CALL(instance, fmi2GetFMUstate, state);
+    case 2: return CALL(instance, fmi2SetFMUstate, *state);
+    case 3: return CALL(instance, fmi2FreeFMUstate, state);
+    default: return carry(instance, state, &instance->states[below(STATES)]);
+    }
+}
+
+static fmi2Status ask(struct instance *instance) {
+    fmi2StatusKind kind = below(6);
+    fmi2Real time;
+    fmi2Boolean truth;
+    fmi2Integer number;
+    fmi2String text;
+    fmi2String category = any_string();
+    int none = one_in(10);
+    switch (below(5)) {
+    case 0: return CALL(instance, fmi2GetRealStatus, kind, none ? NULL : &time);
+    case 1: return CALL(instance, fmi2GetBooleanStatus, kind, none ? NULL : &truth);
+    case 2: return CALL(instance, fmi2GetIntegerStatus, kind, none ? NULL : &number);
+    case 3: return CALL(instance, fmi2GetStringStatus, kind, none ? NULL : &text);
+    default: return CALL(instance, fmi2SetDebugLogging, one_in(2), one_in(2), &category);
+    }
+}
+
+/* Toward stepping, mostly: or few walks would come far. */
+static fmi2Status live_on(struct instance *instance) {
+    switch (below(9)) {
+    case 0:
+    case 1:
+        instance->time = one_in(10) ? any_real() : 0.0;
+        return CALL(instance, fmi2SetupExperiment, 0, 0.0, instance->time, 0, 0.0);
+    case 2:
+    case 3: return CALL(instance, fmi2EnterInitializationMode);
+    case 4:
+    case 5:
+    case 6: return CALL(instance, fmi2ExitInitializationMode);
+    case 7: return one_in(3) ? CALL(instance, fmi2Reset) : CALL(instance, fmi2CancelStep);
+    default: return one_in(3) ? CALL(instance, fmi2Terminate) : CALL(instance, fmi2EnterEventMode);
+    }
+}
+
+static void call_something(void) {
+    struct instance *instance = &instances[below(fmu_count * INSTANCES)];
+    if (!instance->alive && one_in(3)) {
+        create(instance);
+        return;
+    }
+    if (one_in(100)) {
+        end(instance);
+        return;
+    }
+    long told = messages;
+    unsigned kind = below(10);
+    fmi2Status status = kind < 3   ? step(instance)
+                        : kind < 5 ? set(instance)
+                        : kind < 6 ? get(instance)
+                        : kind < 7 ? use_state(instance)
+                        : kind < 8 ? ask(instance)
+                                   : live_on(instance);
+    check(instance, status, told);
+}
+
+static void read_fmus(const char *path) {
+    FILE *file = fopen(path, "r");
+    if (!file) fail("there is no list of FMUs");
+    for (struct fmu *fmu = fmus; fmu_count < FMU_LIMIT; fmu++, fmu_count++) {
+        if (fscanf(file, "%2047s %63s %2047s", fmu->library, fmu->guid, fmu->resources) != 3) break;
+        for (int type = 0; type < TYPES; type++)
+            if (fscanf(file, "%u %u", &fmu->ranges[type].first, &fmu->ranges[type].count) != 2)
+                fail("the list of FMUs is broken");
+        fmu->handle = dlopen(fmu->library, RTLD_NOW | RTLD_LOCAL);
+        if (!fmu->handle) fail(dlerror());
+        for (int i = 0; i < INSTANCES; i++) instances[fmu_count * INSTANCES + i].fmu = fmu;
+    }
+    fclose(file);
+}
+
+int main(int count, char **arguments) {
+    if (count != 4) fail("usage: calls <seed> <calls> <file>");
+    chance = strtoull(arguments[1], NULL, 10);
+    long calls = strtol(arguments[2], NULL, 10);
+    read_fmus(arguments[3]);
+    for (call_number = 0; call_number < calls; call_number++) {
+        alarm(SECONDS); /* a call that hangs ends the process */
+        call_something();
+    }
+    for (unsigned i = 0; i < fmu_count * INSTANCES; i++)
+        if (instances[i].alive) end(&instances[i]);
+    printf("%ld calls, %ld errors, %ld messages, %ld steps\n", calls, errors, messages, steps);
+    return 0;
+}

@@ -1,0 +1,207 @@
+"""Lidar frames among bodies that move: closed forms, and any cutting of time.
+
+A box of 2 m goes away along x at 8 m/s and turns about z at 0.4 rad/s. Its near face, with the
+normal n = -(cos w t, sin w t, 0), holds the points p with n (p - c(t)) = 1 at their own times.
+"""
+
+import hashlib
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sensor_models.lidar import InstantScan, Lidar, LidarParameters, RollingScan, ScanMode
+from sensor_models.lidar.patterns import PatternParameters, PatternType
+from sensor_models.scene import shared_file
+from sensor_models.scene.pose_memory import BODY_SIZE
+from sensor_models.scene.registry import SceneHandle, attach, open_scene
+from tests.peer import Peer
+from tests.rail_scene import write_rail
+
+SPEED, TURN, START, NEAR = 8.0, 0.4, 6.0, 1e-3
+NARROW = {"elevation": (-0.03, 0.03), "azimuth": (-0.03, 0.03)}
+PATTERNS = {
+    "grid": PatternParameters(rows=4, columns=60, **NARROW),
+    "raster": PatternParameters(type=PatternType.raster, rows=3, columns=80, **NARROW),
+    "rosette": PatternParameters(type=PatternType.rosette, rows=1, columns=4000),
+}
+CUTS = {
+    "1 ms": np.arange(501) / 1000.0,
+    "10 ms": np.arange(51) / 100.0,
+    "100 ms": np.arange(6) / 10.0,
+    "500 ms": np.array([0.0, 0.5]),
+    "irregular": np.array([0.0, 0.013, 0.1, 0.137, 0.1371, 0.2, 0.31, 0.5]),
+}
+
+
+def states_at(time: float) -> np.ndarray:
+    states = np.zeros((2, BODY_SIZE))
+    states[:, 3], states[1, 1] = 1.0, 500.0
+    states[0, 0], states[0, 7], states[0, 12] = START + SPEED * time, SPEED, TURN
+    states[0, 3], states[0, 6] = math.cos(0.5 * TURN * time), math.sin(0.5 * TURN * time)
+    return states
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SceneHandle:
+    monkeypatch.setenv(shared_file.DIRECTORY_VARIABLE, str(tmp_path / "shared"))
+    with open_scene(write_rail(tmp_path / "rail")) as opened:
+        yield opened
+
+
+def scan_of(pattern: str, mode: ScanMode):
+    parameters = LidarParameters(scan_mode=mode, max_range=100.0)
+    lidar = Lidar(parameters, PATTERNS[pattern], rate=10.0)
+    kind = RollingScan if lidar.rolls else InstantScan
+    return kind(lidar, 0.0, 10.0)
+
+
+def frames(world: SceneHandle, scan, known, looks=None):
+    """The clouds of a run whose sensor stands still, and what is said of each."""
+    body = np.array([0.0, 0.0, 0.0, 1.0, *[0.0] * 9])
+    looks, found = set(known.tolist()) if looks is None else set(looks.tolist()), []
+    for time in known.tolist():
+        world.move(time, states_at(time))
+        if time in looks:
+            scan.know(time, body)
+            found += [
+                (frame.number, frame.cloud.points(), dict(frame.about))
+                for frame in scan.frames(world)
+            ]
+    return found
+
+
+def off_face(points: np.ndarray, rolling: bool, number: int) -> np.ndarray:
+    """How far points are from the face where it is at their own times."""
+    time = points["time"] if rolling else np.full(len(points), number / 10.0)
+    normal = np.stack([-np.cos(TURN * time), -np.sin(TURN * time)])
+    x, y = points["x"] - (START + SPEED * time), points["y"]
+    return normal[0] * x + normal[1] * y - 1.0
+
+
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize(
+    ("pattern", "mode"),
+    [
+        ("grid", ScanMode.instant),
+        ("grid", ScanMode.rolling),
+        ("raster", ScanMode.rolling),
+        ("rosette", ScanMode.rolling),
+    ],
+)
+def test_every_point_is_on_the_body_at_its_own_stamp(
+    world: SceneHandle, pattern: str, mode: ScanMode, cut: str
+) -> None:
+    rolling = mode == ScanMode.rolling
+    found = frames(world, scan_of(pattern, mode), CUTS[cut])
+    assert [number for number, _, _ in found] == list(range(5 if rolling else 6))
+    for number, points, about in found:
+        assert about == {}
+        seen = points[points["entity_id"] == 7]
+        # The rosette looks beside the box, too, and at its other faces.
+        off = np.abs(off_face(seen, rolling, number))
+        if pattern == "rosette":
+            middle = np.abs(seen["y"]) + np.abs(seen["z"]) < 0.4
+            off = off[middle]
+        assert len(off) > 20
+        assert off.max() < NEAR
+        if rolling and pattern != "rosette":
+            assert np.ptp(seen["x"]) > 0.7, "the box goes 0.8 m in a frame"
+
+
+@pytest.mark.parametrize("looks", ["100 ms", "500 ms", "irregular", "10 ms"])
+@pytest.mark.parametrize("pattern", ["grid", "raster", "rosette"])
+@pytest.mark.parametrize("mode", [ScanMode.instant, ScanMode.rolling])
+def test_bits_do_not_depend_on_when_the_sensor_looks(
+    world: SceneHandle, pattern: str, mode: ScanMode, looks: str
+) -> None:
+    known = np.unique(np.concatenate([CUTS["10 ms"], CUTS["irregular"]]))
+    whole = frames(world, scan_of(pattern, mode), known)
+    again = frames(world, scan_of(pattern, mode), known, CUTS[looks])
+    assert len(whole) == len(again) >= 5
+    for (_, points, _), (_, other, _) in zip(whole, again, strict=True):
+        assert points.tobytes() == other.tobytes()
+
+
+def digest_of_frames(number: int) -> str:
+    """What a lidar that has not looked before sees of an open scene up to 0.5 s."""
+    body, digest = np.array([0.0, 0.0, 0.0, 1.0, *[0.0] * 9]), hashlib.sha256()
+    with attach(number) as world:
+        scan = scan_of("grid", ScanMode.rolling)
+        for time in (0.0, 0.5):
+            scan.know(time, body)
+            for frame in scan.frames(world):
+                digest.update(frame.cloud.points().tobytes())
+    return digest.hexdigest()
+
+
+def test_another_process_sees_the_same_bits(world: SceneHandle) -> None:
+    for time in CUTS["10 ms"].tolist():
+        world.move(time, states_at(time))
+    module = "__import__('tests.models.test_lidar_moving_bodies', fromlist=['x'])"
+    with Peer() as peer:
+        there = peer.ask(f"{module}.digest_of_frames({world.number})")
+    assert there == digest_of_frames(world.number)
+
+
+def test_frames_at_common_instants_of_all_cuts_have_the_same_bits(world: SceneHandle) -> None:
+    runs = [
+        frames(world, scan_of("grid", ScanMode.instant), CUTS[cut])
+        for cut in ("1 ms", "10 ms", "100 ms")
+    ]
+    for run in runs[1:]:
+        for (_, points, _), (_, other, _) in zip(run, runs[0], strict=True):
+            assert points.tobytes() == other.tobytes()
+
+
+@pytest.mark.parametrize("after", range(1, 9))
+@pytest.mark.parametrize("pattern", ["grid", "raster"])
+def test_a_state_continues_with_the_same_bits_although_the_past_lives_in_the_scene(
+    world: SceneHandle, tmp_path: Path, pattern: str, after: int
+) -> None:
+    """In a scene that only knows the bodies from the saved instant on."""
+    known, mode = np.arange(11) * 0.033, ScanMode.rolling
+    whole = frames(world, scan_of(pattern, mode), known)
+    scan = scan_of(pattern, mode)
+    begun = frames(world, scan, known[: after + 1])
+    resumed = scan_of(pattern, mode)
+    resumed.restore(scan.state())
+    with open_scene(write_rail(tmp_path / "other")) as elsewhere:
+        elsewhere.move(known[after], states_at(known[after]))
+        rest = frames(elsewhere, resumed, known[after + 1 :])
+    assert len(begun) + len(rest) == len(whole) == 3
+    for (_, points, about), (_, other, said) in zip([*begun, *rest], whole, strict=True):
+        assert points.tobytes() == other.tobytes()
+        assert about == said == {}
+
+
+def test_a_frame_says_that_the_bodies_were_not_known_as_far(world: SceneHandle) -> None:
+    body = np.array([0.0, 0.0, 0.0, 1.0, *[0.0] * 9])
+    for mode in (ScanMode.rolling, ScanMode.instant):
+        scan = scan_of("grid", mode)
+        world.move(0.0, states_at(0.0))
+        world.move(0.05, states_at(0.05))
+        scan.know(0.0, body)
+        scan.know(0.31, body)
+        found = list(scan.frames(world))
+        said = [dict(frame.about) for frame in found[:3]]
+        first = {} if mode == ScanMode.instant else {"bodies_known_until": 0.05}
+        assert said == [first, {"bodies_known_until": 0.05}, {"bodies_known_until": 0.05}]
+        late = found[2].cloud.points()
+        np.testing.assert_allclose(late["x"].min(), START + SPEED * 0.05 - 1.0, atol=0.05)
+
+
+def test_what_is_said_of_a_frame_survives_a_saved_state(world: SceneHandle) -> None:
+    body = np.array([0.0, 0.0, 0.0, 1.0, *[0.0] * 9])
+    scan = scan_of("grid", ScanMode.rolling)
+    world.move(0.0, states_at(0.0))
+    for time in (0.0, 0.05):
+        scan.know(time, body)
+        assert list(scan.frames(world)) == []
+    resumed = scan_of("grid", ScanMode.rolling)
+    resumed.restore(scan.state())
+    world.move(0.2, states_at(0.2))
+    resumed.know(0.1, body)
+    (frame,) = resumed.frames(world)
+    assert frame.about == {"bodies_known_until": 0.0}
