@@ -16,6 +16,7 @@ PLACES = {
     "Accelerometer": "sensor_models.inertial.sensors:ACCELEROMETER",
     "DepthCamera": "sensor_models.camera.sensor:DEPTH_CAMERA",
     "Encoder": "sensor_models.wheel.sensors:ENCODER",
+    "Gnss": "sensor_models.gnss.sensor:GNSS",
     "Gyroscope": "sensor_models.inertial.sensors:GYROSCOPE",
     "Imu": "sensor_models.inertial.sensors:IMU",
     "Lidar": "sensor_models.lidar.sensor:LIDAR",

@@ -3,14 +3,13 @@
 Model and deviations: ``kernels.gnss.receiver`` and what it names. A receiver has satellites, a
 place on the Earth for the origin of the world, and perhaps a scene, which hides satellites.
 
-A fix of the instant t is measured by ``sample`` and can be seen from t + latency on: ``shown``
-gives the newest one that can.
+What is measured is that of the instant of the sample; when it can be seen is a matter of the sensor
+(``sensor``, ``core.latency``).
 """
 
 import dataclasses
 import datetime
 import math
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +19,7 @@ from sensor_models.core.frames import MountParameters
 from sensor_models.core.georeference import Georeference
 from sensor_models.core.quantities import ParameterError
 from sensor_models.core.random import stream_key
+from sensor_models.gnss import rinex
 from sensor_models.gnss.constellation import Constellation, read_yuma, walker_constellation
 from sensor_models.gnss.mirrors import find_mirrors, opaque_materials
 from sensor_models.gnss.nmea import NmeaFix, sentences
@@ -29,16 +29,12 @@ from sensor_models.gnss.parameters import (
     GnssReading,
     Multipath,
 )
-from sensor_models.gnss.rinex import Observation
 from sensor_models.kernels.gnss import dilution, multipath, receiver
 from sensor_models.kernels.gnss import layout as at
 from sensor_models.kernels.gnss import sky as above
-from sensor_models.scene.tracing import RayScene
+from sensor_models.scene.tracing import MovingBodies, RayScene
 
 Floats = NDArray[np.float64]
-
-#: Fixes that may be under way from their instant to the outputs.
-MOST_UNDER_WAY = 4096
 
 
 def parse_utc(text: str) -> datetime.datetime:
@@ -98,24 +94,6 @@ def pack(
     return packed
 
 
-def _rows_under_way(latency: float, rate: float) -> int:
-    """How many fixes are kept until they can be seen."""
-    if latency == 0.0:
-        return 1
-    if not rate > 0.0:
-        raise ParameterError(
-            f"latency = {latency} s needs a sampling rate, which is {rate} Hz; allowed is 0 s, or "
-            "a sample_rate above 0 Hz"
-        )
-    rows = math.ceil(latency * rate) + 2
-    if rows > MOST_UNDER_WAY:
-        raise ParameterError(
-            f"latency = {latency} s at {rate} Hz has {rows} fixes under way, allowed are "
-            f"{MOST_UNDER_WAY}"
-        )
-    return rows
-
-
 class Gnss:
     """One receiver on a body.
 
@@ -125,7 +103,6 @@ class Gnss:
         origin: where on the Earth the origin of the world is.
         seed: the run's seed.
         sensor: identity of the sensor; sensors that share it share their noise.
-        rate: sampling rate in Hz, 0 if samples come at any instants.
         rays: the scene that hides satellites, None for open sky.
         start: the time that ``time_of_week`` and ``utc_start`` belong to, s.
     """
@@ -138,27 +115,29 @@ class Gnss:
         *,
         seed: int = 0,
         sensor: str = "gnss",
-        rate: float = 0.0,
         rays: RayScene | None = None,
         start: float = 0.0,
     ) -> None:
         self.parameters = parameters
         self.constellation = constellation_of(parameters)
-        self._rays = rays if parameters.sky_visibility else None
         self._start, self._utc = start, parse_utc(parameters.utc_start)
-        self._packed = pack(
-            parameters,
-            mount or MountParameters(),
-            origin or Georeference(),
-            start=start,
-            has_scene=self._rays is not None,
-        )
+        self._is_first = True  # whether the newest sample is number 0
+        self._mount = mount or MountParameters()
         self._keys = np.stack([stream_key(seed, sensor, term) for term in at.TERMS])
         self._work = np.zeros((dilution.WORK_ROWS, *[dilution.MOST_COLUMNS] * 2))
-        self._set_up_scene()
-        self._set_up_memory(_rows_under_way(parameters.latency, rate))
+        self.enter(origin or Georeference(), rays)
+        self._set_up_memory()
 
-    def _set_up_scene(self) -> None:
+    def enter(self, origin: Georeference, rays: RayScene | None) -> None:
+        """Go to another place on the Earth and into another scene; what was measured stays."""
+        self._rays = rays if self.parameters.sky_visibility else None
+        self._packed = pack(
+            self.parameters,
+            self._mount,
+            origin,
+            start=self._start,
+            has_scene=self._rays is not None,
+        )
         self._opaque = np.zeros(0, np.bool_)
         self._mirrors = np.zeros((0, multipath.MIRROR_SIZE))
         if self._rays is not None:
@@ -166,20 +145,19 @@ class Gnss:
             if self.parameters.multipath == Multipath.image:
                 self._mirrors = find_mirrors(self._rays.scene)
 
-    def _set_up_memory(self, under_way: int) -> None:
+    def _set_up_memory(self) -> None:
         """One array for all that changes, and its parts."""
         satellites = len(self.constellation.orbits)
-        sizes = (at.STATE_SIZE, satellites * at.SATELLITE_SIZE, under_way * at.READING_SIZE)
+        sizes = (at.STATE_SIZE, satellites * at.SATELLITE_SIZE)
         self._memory = np.zeros(sum(sizes))
-        state, each, shown = np.split(self._memory, np.cumsum(sizes)[:2])
+        state, each = np.split(self._memory, sizes[:1])
         self._state, self._satellites = state, each.reshape(satellites, at.SATELLITE_SIZE)
-        self._under_way = shown.reshape(under_way, at.READING_SIZE)
         self._place = state[at.PLACE : at.PLACE + above.PLACE_SIZE]
         self._sky = self._satellites[:, : above.SKY_SIZE]
         self.reset()
 
     def sample(
-        self, index: int, time: float, body: Floats, bodies: Floats | None = None
+        self, index: int, time: float, body: Floats, bodies: MovingBodies | None = None
     ) -> GnssReading:
         """Sample ``index`` at ``time``: what is measured then, whatever the latency.
 
@@ -187,17 +165,20 @@ class Gnss:
             index: number of the sample; number 0 begins anew.
             time: its instant, later than that of the sample before.
             body: position, orientation, velocity and angular velocity of the body, 13 values.
-            bodies: poses of the bodies of the scene, None for where they were committed.
+            bodies: where the bodies of the scene are then, None for where they were committed.
 
         Raises:
             ParameterError: if ``time`` or ``body`` are not finite, time goes backwards, or the
                 antenna is at the centre of the Earth. Nothing has changed then.
         """
         self.measure(index, time, body, bodies)
-        return self._reading(self._state)
+        return self.with_texts(self.reading)
 
-    def measure(self, index: int, time: float, body: Floats, bodies: Floats | None = None) -> None:
+    def measure(
+        self, index: int, time: float, body: Floats, bodies: MovingBodies | None = None
+    ) -> None:
         """As ``sample``, without making a reading."""
+        self._is_first = index == 0
         p, state, satellites = self._packed, self._state, self._satellites
         orbits, work, keys = self.constellation.orbits, self._work, self._keys
         if self._rays is None:
@@ -208,7 +189,6 @@ class Gnss:
             scene, place, sky = (self._opaque, self._mirrors), self._place, self._sky
             self._rays.run(multipath.look, scene[0], place, scene[1], sky, bodies=bodies, threads=1)
             receiver.finish(p, keys, index, time, True, orbits, state, satellites, work)
-        self._show(index, state[: at.READING_SIZE])
 
     def _begin(self, index: int, time: float, body: Floats) -> int:
         """Place the antenna and survey the sky; below 0 for a sample that cannot be taken."""
@@ -217,12 +197,6 @@ class Gnss:
             self._packed, index, time, body, orbits, self._state, self._satellites
         )
         return begun
-
-    def _show(self, index: int, reading: Floats) -> None:
-        """Put a reading among those that are on their way to the outputs."""
-        if index == 0:
-            self._under_way[:, at.TIME] = -np.inf
-        self._under_way[index % len(self._under_way)] = reading
 
     def _refuse(self, begun: int, time: float, body: Floats) -> None:
         if begun == -1:
@@ -260,77 +234,78 @@ class Gnss:
             self._work,
             readings,
         )
-        for k in range(max(0, done - len(self._under_way)), done):
-            self._show(first_index + k, readings[k])
         if done < len(times):
             time, body, index = float(times[done]), states[done], first_index + done
             # A sample that is refused changes nothing, and so is refused again.
             self._refuse(self._begin(index, time, body), time, body)
         return readings
 
-    def shown(self, now: float) -> GnssReading | None:
-        """The newest fix that can be seen at a time, None if none can."""
-        row = self._shown_row(now)
-        return None if row is None else self._reading(row)
-
-    def shown_time(self, now: float) -> float:
-        """The instant of the newest fix that can be seen at a time, -inf if none can."""
-        row = self._shown_row(now)
-        return -math.inf if row is None else float(row[at.TIME])
-
-    def _shown_row(self, now: float) -> Floats | None:
-        times = self._under_way[:, at.TIME]
-        # Two statements of one instant may differ by a few roundings.
-        rounding = 4.0 * sys.float_info.epsilon * max(abs(now), self.parameters.latency)
-        seen = np.where(times + self.parameters.latency <= now + rounding, times, -np.inf)
-        newest = int(np.argmax(seen))
-        return self._under_way[newest] if seen[newest] > -np.inf else None
-
-    def _reading(self, row: Floats) -> GnssReading:
-        v, d = row[at.VELOCITY : at.VELOCITY + 3].tolist(), at.DILUTIONS
-        reading = GnssReading(
-            latitude=float(row[at.LATITUDE]),
-            longitude=float(row[at.LONGITUDE]),
-            height=float(row[at.HEIGHT]),
-            velocity=(v[0], v[1], v[2]),
+    @property
+    def reading(self) -> GnssReading:
+        """The newest sample, without its texts."""
+        row = self._state[: at.READING_SIZE].tolist()
+        v, d, a = at.VELOCITY, at.DILUTIONS, at.ACCURACY
+        return GnssReading(
+            latitude=row[at.LATITUDE],
+            longitude=row[at.LONGITUDE],
+            height=row[at.HEIGHT],
+            velocity=(row[v], row[v + 1], row[v + 2]),
             fix=int(row[at.FIX]),
             carrier_solution=int(row[at.CARRIER]),
             satellites=int(row[at.SATELLITES]),
-            dop_geometric=float(row[d]),
-            dop_position=float(row[d + 1]),
-            dop_horizontal=float(row[d + 2]),
-            dop_vertical=float(row[d + 3]),
-            dop_time=float(row[d + 4]),
-            accuracy=(float(row[at.ACCURACY]), float(row[at.ACCURACY + 1])),
+            dop_geometric=row[d],
+            dop_position=row[d + 1],
+            dop_horizontal=row[d + 2],
+            dop_vertical=row[d + 3],
+            dop_time=row[d + 4],
+            accuracy=(row[a], row[a + 1]),
         )
-        if not self.parameters.nmea_on:
-            return reading
-        text = sentences(self._nmea_fix(row, reading))
-        return dataclasses.replace(reading, nmea_sentences=text)
 
-    def _nmea_fix(self, row: Floats, reading: GnssReading) -> NmeaFix:
+    def with_texts(self, reading: GnssReading) -> GnssReading:
+        """A reading of the newest sample with the texts that the parameters ask for."""
+        nmea = sentences(self._nmea_fix(reading)) if self.parameters.nmea_on else ""
+        ranges = self._rinex_epoch() if self.parameters.rinex_on else ""
+        if not (nmea or ranges):
+            return reading
+        return dataclasses.replace(reading, nmea_sentences=nmea, rinex_epoch=ranges)
+
+    def _nmea_fix(self, reading: GnssReading) -> NmeaFix:
         systems = {satellite.system for satellite in self.constellation.satellites}
         return NmeaFix(
             reading,
-            self.utc_at(float(row[at.TIME])),
-            [self.constellation.satellites[number] for number in self._in_use(row)],
+            self.utc_at(float(self._state[at.TIME])),
+            [self.constellation.satellites[number] for number in self._in_use()],
             talker="GP" if len(systems) == 1 else "GN",
             solution=self.parameters.solution,
             geoid_undulation=self.parameters.geoid_undulation,
         )
 
+    def _rinex_epoch(self) -> str:
+        """The ranges of the newest sample, as in a file: the first comes behind the header."""
+        utc = self.utc_at(float(self._state[at.TIME]))
+        text = rinex.epoch(utc, self.observations)
+        if not self._is_first:
+            return text
+        place = self._place[above.IN_ECEF : above.GEODETIC].tolist()
+        return rinex.header(self.constellation.satellites, utc, place) + text
+
     def utc_at(self, time: float) -> datetime.datetime:
         """UTC at a time of the simulation."""
-        return self._utc + datetime.timedelta(seconds=time - self._start)
+        try:
+            return self._utc + datetime.timedelta(seconds=time - self._start)
+        except OverflowError:
+            raise ParameterError(
+                f"time = {time} s is no date after utc_start = {self.parameters.utc_start}, "
+                "allowed are the years 1 to 9999"
+            ) from None
 
-    @staticmethod
-    def _in_use(row: Floats) -> list[int]:
-        """The satellites that a fix was made of, by their row."""
-        words = [int(word) for word in row[at.IN_USE : at.IN_USE + at.WORDS]]
+    def _in_use(self) -> list[int]:
+        """The satellites that the newest fix was made of, by their row."""
+        words = [int(word) for word in self._state[at.IN_USE : at.IN_USE + at.WORDS]]
         return [n for n in range(at.MOST_SATELLITES) if words[n // at.BITS] >> n % at.BITS & 1]
 
     @property
-    def observations(self) -> list[Observation]:
+    def observations(self) -> list[rinex.Observation]:
         """The satellites in use at the newest sample, with their pseudoranges in m.
 
         The error of a range is that of ``pseudorange``; other error models have none.
@@ -339,7 +314,7 @@ class Gnss:
         ways = self.constellation.positions(time) - self._place[above.IN_ECEF : above.GEODETIC]
         ranges = np.linalg.norm(ways, axis=1) + self._sky[:, above.ERROR]
         satellites = self.constellation.satellites
-        return [(satellites[n], float(ranges[n])) for n in self._in_use(self._state)]
+        return [(satellites[n], float(ranges[n])) for n in self._in_use()]
 
     @property
     def sky(self) -> Floats:
@@ -355,7 +330,6 @@ class Gnss:
     def reset(self) -> None:
         """Back to before the first sample."""
         self._memory[:] = 0.0
-        self._under_way[:, at.TIME] = -np.inf
 
     @property
     def state(self) -> Floats:

@@ -1,4 +1,4 @@
-r"""Sentences in the format NMEA 0183: GGA, RMC and GSA of one fix, and files of them.
+r"""Sentences in the format NMEA 0183: GGA, RMC and GSA of one fix.
 
 A sentence is ``$`` talker, name and fields, ``*`` and the exclusive or of the characters between
 as two hexadecimal digits, and ends with a carriage return and a line feed. The talker is GP with
@@ -6,7 +6,9 @@ satellites of GPS alone, and GN with several systems; GN has one GSA for each sy
 number of the system as its last field (NMEA 4.10), as numbers of satellites repeat between systems.
 
 Angles are ddmm.mmmmm; minutes that would round to 60 carry. The height is that over the geoid.
-Without a fix, position, speed and course are empty. Below 0.1 m/s the course is empty.
+Without a fix, position, speed and course are empty. Below 0.1 m/s the course is empty. What a
+fault makes of a signal is brought to what a field can hold: latitudes to a pole, longitudes by
+full turns, heights and speeds to 999 999.
 
     GGA quality      0 none, 1 single, 2 with satellite corrections, 4 RTK fixed, 5 RTK float
     RMC status       A valid, V not; and the mode N, A, D, R, F in the same order
@@ -17,20 +19,18 @@ Source: NMEA 0183 as in u-blox UBX-18010854. The limit on the course is our choi
 
 import datetime
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TextIO
 
 from sensor_models.gnss.constellation import GPS, Satellite
 from sensor_models.gnss.parameters import GnssReading, Solution
-from sensor_models.output.files import output_errors, published
 
 KNOTS = 3600.0 / 1852.0  # of 1 m/s
 #: Slower than this a course means nothing, m/s.
 SLOWEST_COURSE = 0.1
 SATELLITES_A_SENTENCE = 12
+#: Of a height in m and a speed in knots.
+LARGEST = 999_999.0
 
 _MODES = {0: "N", 1: "A", 2: "D", 4: "R", 5: "F"}  # by quality
 
@@ -84,11 +84,18 @@ def angle(value: float, digits: int, signs: str) -> str:
     return f"{degrees:0{digits}d}{whole:02d}.{part:05d},{signs[value < 0.0]}"
 
 
+def _within(value: float, largest: float) -> float:
+    """A value, or the nearest that is allowed."""
+    return min(max(value, -largest), largest)
+
+
 def _place(fix: NmeaFix) -> str:
     """Latitude and longitude, four fields."""
     if fix.reading.fix == 0:
         return ",,,"
-    return f"{angle(fix.reading.latitude, 2, 'NS')},{angle(fix.reading.longitude, 3, 'EW')}"
+    latitude = _within(fix.reading.latitude, 0.5 * math.pi)
+    longitude = math.remainder(fix.reading.longitude, math.tau)
+    return f"{angle(latitude, 2, 'NS')},{angle(longitude, 3, 'EW')}"
 
 
 def _time(fix: NmeaFix) -> str:
@@ -101,7 +108,7 @@ def gga(fix: NmeaFix) -> str:
     reading = fix.reading
     height = ",M,,M"
     if reading.fix != 0:
-        over_geoid = reading.height - fix.geoid_undulation
+        over_geoid = _within(reading.height - fix.geoid_undulation, LARGEST)
         height = f"{over_geoid:.1f},M,{fix.geoid_undulation:.1f},M"
     head = f"{fix.talker}GGA,{_time(fix)},{_place(fix)},{fix.quality}"
     used = f"{min(reading.satellites, 99):02d},{reading.dop_horizontal:.2f}"
@@ -113,7 +120,7 @@ def rmc(fix: NmeaFix) -> str:
     valid = fix.reading.fix != 0
     east, north, _ = fix.reading.velocity
     speed = math.hypot(east, north)
-    knots = f"{speed * KNOTS:.3f}" if valid else ""
+    knots = f"{_within(speed * KNOTS, LARGEST):.3f}" if valid else ""
     course = ""
     if valid and speed >= SLOWEST_COURSE:
         hundredths = round(math.degrees(math.atan2(east, north)) % 360.0 * 100.0) % 36_000
@@ -143,14 +150,3 @@ def gsa(fix: NmeaFix) -> list[str]:
 def sentences(fix: NmeaFix) -> str:
     """All sentences of a fix, one behind the other."""
     return "".join([gga(fix), rmc(fix), *gsa(fix)])
-
-
-@contextmanager
-def nmea_file(path: Path) -> Iterator[TextIO]:
-    """A file of sentences to write to, as a receiver's log: it appears whole, when it is closed."""
-    with (
-        output_errors(f"cannot write {path}"),
-        published(path) as aside,
-        aside.open("w", encoding="ascii", newline="") as file,
-    ):
-        yield file

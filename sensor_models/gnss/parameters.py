@@ -185,6 +185,9 @@ class GnssParameters:
         0.0, "s", "Time from the instant of a fix until it is on the outputs", minimum=0.0
     )
     nmea_on: bool = boolean(False, "Whether NMEA sentences are made", name="nmea.on")
+    rinex_on: bool = boolean(
+        False, "Whether pseudoranges are given as epochs of a RINEX file", name="rinex.on"
+    )
     geoid_undulation: float = real(
         0.0,
         "m",
@@ -243,5 +246,11 @@ class GnssReading:
         components=HORIZONTAL_VERTICAL,
     )
     nmea_sentences: str = string(
-        "", "NMEA sentences GGA, RMC and GSA of the fix", name="nmea.sentences"
+        "", "NMEA sentences GGA, RMC and GSA of the fix, if nmea.on", name="nmea.sentences"
+    )
+    rinex_epoch: str = string(
+        "",
+        "Pseudoranges of the satellites in use as an epoch of a RINEX file, if rinex.on; that of "
+        "the first sample begins with the header of the file",
+        name="rinex.epoch",
     )

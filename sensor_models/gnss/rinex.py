@@ -12,13 +12,8 @@ Source: RINEX 3.04 (IGS and RTCM-SC104, 2018), tables A2 and A3.
 
 import datetime
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TextIO
 
 from sensor_models.gnss.constellation import GLONASS, Satellite
-from sensor_models.output.files import output_errors, published
 
 #: GPS time minus UTC since 2017; no leap second has been announced since.
 LEAP_SECONDS = 18
@@ -38,47 +33,31 @@ def time_of_week(utc: datetime.datetime) -> float:
     return (gps_time(utc) - GPS_EPOCH).total_seconds() % WEEK
 
 
-@dataclass(frozen=True)
-class RinexWriter:
-    """Writes epochs behind a header; made by ``rinex_file``."""
-
-    file: TextIO
-
-    def epoch(self, utc: datetime.datetime, observations: Sequence[Observation]) -> None:
-        """Write the pseudoranges of one instant."""
-        time = gps_time(utc)
-        seconds = time.second + time.microsecond * 1e-6
-        stamp = f"{time:%Y %m %d %H %M}{seconds:11.7f}"
-        self.file.write(f"> {stamp}  0{len(observations):3d}\n")
-        for satellite, distance in observations:
-            self.file.write(f"{satellite.name}{distance:14.3f}  \n")
+def epoch(utc: datetime.datetime, observations: Sequence[Observation]) -> str:
+    """The pseudoranges of one instant."""
+    time = gps_time(utc)
+    seconds = time.second + time.microsecond * 1e-6
+    lines = [f"> {time:%Y %m %d %H %M}{seconds:11.7f}  0{len(observations):3d}"]
+    lines += [f"{satellite.name}{distance:14.3f}  " for satellite, distance in observations]
+    return "".join(f"{line}\n" for line in lines)
 
 
-@contextmanager
-def rinex_file(
-    path: Path,
+def header(
     satellites: Sequence[Satellite],
     start: datetime.datetime,
     position: Sequence[float],
     interval: float = 0.0,
-) -> Iterator[RinexWriter]:
-    """A RINEX file to write to; it appears whole, when it is closed.
+) -> str:
+    """What stands before the epochs of a file.
 
     Args:
-        path: of the file.
         satellites: all that may be observed.
         start: UTC of the first epoch.
         position: about where the antenna is, Earth-fixed, m.
         interval: time from one epoch to the next in s, 0 if it varies.
     """
-    with (
-        output_errors(f"cannot write {path}"),
-        published(path) as aside,
-        aside.open("w", encoding="ascii", newline="\n") as file,
-    ):
-        for content, label in _header(satellites, start, position, interval):
-            file.write(f"{content:<60}{label:<20}\n")
-        yield RinexWriter(file)
+    lines = _header(satellites, start, position, interval)
+    return "".join(f"{content:<60}{label:<20}\n" for content, label in lines)
 
 
 def _header(

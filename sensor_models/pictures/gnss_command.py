@@ -241,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--to", dest="end", type=_point, default=_point("200,-3,1.7"))
     parser.add_argument("--speed", type=float, default=8.0, help="m/s")
     parser.add_argument(
-        "--origin", type=_point, default=_point("48.1,11.6,520"), help="degrees and m"
+        "--origin", type=_point, help="latitude and longitude in degrees, height in m; the scene's"
     )
     parser.add_argument("--heading", type=float, default=0.0, help="azimuth of +y in degrees")
     parser.add_argument("--multipath", choices=[m.name for m in Multipath], default="image")
@@ -250,14 +250,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--output", type=Path, default=Path("gnss.png"), help="PNG file")
     given = parser.parse_args(arguments)
-    latitude, longitude = np.radians(given.origin[:2]).tolist()
-    origin = Georeference(latitude, longitude, float(given.origin[2]), math.radians(given.heading))
+    own = Georeference()
+    if given.origin is not None:
+        latitude, longitude = np.radians(given.origin[:2]).tolist()
+        height, heading = float(given.origin[2]), math.radians(given.heading)
+        own = Georeference(latitude, longitude, height, heading)
     parameters = GnssParameters(
         error_mode=ErrorMode.pseudorange,
         constellation=ConstellationChoice[given.constellation],
         multipath=Multipath[given.multipath],
     )
-    with RayScene(load_scene(given.scene)) as rays:
+    scene = load_scene(given.scene)
+    origin = own.or_else(scene.origin)
+    with RayScene(scene) as rays:
         picture = drive_picture(rays, parameters, origin, (given.start, given.end), given.speed)
     save_png(picture, given.output)
     print(given.output)

@@ -1,4 +1,4 @@
-"""The receiver: truth, errors, fixes, carrier, latency, states."""
+"""The receiver: truth and errors."""
 
 import dataclasses
 import math
@@ -30,10 +30,9 @@ IDEAL = {
 
 
 def make(origin=PLACE, mount=(0.0, 0.0, 0.0), **parameters):
-    rate = parameters.pop("rate", 0.0)
     identity = {key: parameters.pop(key) for key in ("seed", "sensor") if key in parameters}
     mounted = MountParameters(mount)
-    return Gnss(GnssParameters(**parameters), mounted, origin, rate=rate, **identity)
+    return Gnss(GnssParameters(**parameters), mounted, origin, **identity)
 
 
 def east_north_up(readings, origin=PLACE):

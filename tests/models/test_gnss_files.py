@@ -12,7 +12,7 @@ from sensor_models.core.quantities import ParameterError
 from sensor_models.gnss.constellation import read_yuma
 from sensor_models.gnss.gnss import Gnss
 from sensor_models.gnss.parameters import ConstellationChoice, ErrorMode, GnssParameters
-from sensor_models.gnss.rinex import rinex_file, time_of_week
+from sensor_models.gnss.rinex import time_of_week
 from sensor_models.kernels.gnss.geodesy import ecef_of_geodetic
 from sensor_models.kernels.gnss.orbits import satellite_position
 from tests.trajectories import body_state
@@ -100,18 +100,17 @@ def test_time_of_week():
 @pytest.mark.filterwarnings("ignore:In a future version of xarray:FutureWarning")
 @pytest.mark.parametrize("constellation", list(ConstellationChoice)[:3])
 def test_pseudoranges_read_back_by_an_independent_reader(tmp_path, constellation):
-    gnss = Gnss(
-        GnssParameters(constellation=constellation, error_mode=ErrorMode.pseudorange), None, PLACE
+    given = GnssParameters(
+        constellation=constellation, error_mode=ErrorMode.pseudorange, rinex_on=True
     )
+    gnss = Gnss(given, None, PLACE)
     path = tmp_path / "drive.26o"
     antenna = ecef_of_geodetic(PLACE.latitude, PLACE.longitude, PLACE.height)
-    written = []
-    satellites = gnss.constellation.satellites
-    with rinex_file(path, satellites, gnss.utc_at(0.0), antenna, 0.5) as file:
-        for k in range(6):
-            gnss.sample(k, 0.5 * k, body_state())
-            written.append({s.name: distance for s, distance in gnss.observations})
-            file.epoch(gnss.utc_at(0.5 * k), gnss.observations)
+    written, texts = [], []
+    for k in range(6):
+        texts.append(gnss.sample(k, 0.5 * k, body_state()).rinex_epoch)
+        written.append({s.name: distance for s, distance in gnss.observations})
+    path.write_text("".join(texts), encoding="ascii", newline="\n")
     assert all(len(line) <= 80 for line in path.read_text(encoding="ascii").splitlines())
     read = georinex.load(path)
     assert read.attrs["version"] == 3.04

@@ -1,4 +1,4 @@
-"""The receiver over time: fixes, carrier, latency, states, and what is refused."""
+"""The receiver over time: fixes, carrier, states, and what is refused."""
 
 import math
 
@@ -20,7 +20,7 @@ from sensor_models.kernels.gnss import layout as at
 from tests.models.test_gnss import IDEAL, PLACE, east_north_up, make, still
 from tests.trajectories import body_state
 
-# --- fix, carrier, latency -----------------------------------------------------------------------
+# --- fix, carrier --------------------------------------------------------------------------------
 
 
 def test_without_a_fix_the_reading_holds():
@@ -101,34 +101,6 @@ def test_float_errors_are_twenty_times_as_large():
     assert loose[0, at.ACCURACY] == pytest.approx(20.0 * tight[0, at.ACCURACY], rel=1e-15)
 
 
-def test_a_fix_is_shown_after_the_latency():
-    gnss = make(latency=0.25, rate=10.0)
-    instants = []
-    for k in range(20):
-        gnss.sample(k, k / 10.0, body_state())
-        instants.append(gnss.shown_time(k / 10.0))
-        later = gnss.shown_time(k / 10.0 + 0.05)
-        assert later == pytest.approx((k - 2) / 10.0 if k >= 2 else -math.inf)
-    assert instants[:3] == [-math.inf] * 3
-    assert instants[3:] == [k / 10.0 for k in range(17)]
-    assert make(latency=0.25, rate=10.0).shown(99.0) is None
-
-
-def test_a_new_sample_0_forgets_what_was_under_way():
-    gnss = make(latency=0.25, rate=10.0)
-    for k in range(9):
-        gnss.sample(k, k / 10.0, body_state())
-    gnss.sample(0, 0.0, body_state())
-    assert gnss.shown(0.2) is None
-    assert gnss.shown_time(5.0) == 0.0
-
-
-def test_without_latency_the_newest_fix_is_shown():
-    gnss = make()
-    for k in range(3):
-        assert gnss.sample(k, float(k), body_state()) == gnss.shown(float(k))
-
-
 # --- repeating, states, bad values ---------------------------------------------------------------
 
 MODES = [
@@ -136,7 +108,6 @@ MODES = [
     {"error_mode": ErrorMode.dop, "constellation": ConstellationChoice.gps_galileo},
     {"error_mode": ErrorMode.pseudorange, "constellation": ConstellationChoice.all},
     {"solution": Solution.rtk, "rtk_convergence_time": 3.0, "velocity_correlated": 0.2},
-    {"latency": 1.5, "rate": 1.0},
 ]
 
 
@@ -148,7 +119,6 @@ def test_a_state_continues_bit_by_bit(mode):
     other.state = gnss.state
     for k in range(6, 12):
         assert gnss.sample(k, float(k), body_state()) == other.sample(k, float(k), body_state())
-        assert gnss.shown(float(k)) == other.shown(float(k))
     assert (gnss.state == other.state).all()
 
 
@@ -214,8 +184,6 @@ def test_a_bad_sample_is_refused_and_changes_nothing(time, body, message):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"latency": 0.5}, "needs a sampling rate"),
-        ({"latency": 500.0, "rate": 1000.0}, "under way"),
         ({"utc_start": "yesterday"}, "utc_start = 'yesterday'"),
         ({"error_time_constant": 0.0}, "error.time_constant = 0.0 s"),
         ({"multipath": Multipath.bias}, "multipath = bias while error.mode is fixed"),
@@ -263,7 +231,7 @@ def test_names_are_those_of_the_specification():
         "velocity.correlated", "range.correlated", "range.white", "constellation", "almanac_file",
         "time_of_week", "utc_start", "elevation_mask", "sky_visibility", "multipath",
         "nlos.probability", "nlos.mean", "solution", "rtk.convergence_time",
-        "rtk.minimum_satellites", "latency", "nmea.on", "geoid_undulation",
+        "rtk.minimum_satellites", "latency", "nmea.on", "rinex.on", "geoid_undulation",
     }  # fmt: skip
     outputs = [
         name
@@ -274,6 +242,7 @@ def test_names_are_those_of_the_specification():
         "latitude", "longitude", "height", "velocity.east", "velocity.north", "velocity.up", "fix",
         "carrier_solution", "satellites", "dop.geometric", "dop.position", "dop.horizontal",
         "dop.vertical", "dop.time", "accuracy.horizontal", "accuracy.vertical", "nmea.sentences",
+        "rinex.epoch",
     ]  # fmt: skip
     origins = {q.name for q in quantities_of(Georeference).values()}
     assert origins == {f"origin.{name}" for name in ("latitude", "longitude", "height", "heading")}
