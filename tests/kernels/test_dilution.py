@@ -205,3 +205,27 @@ def test_a_wrong_height_moves_a_2d_fix_as_the_ranges_ask():
     # three ranges, three unknowns: the residuals are roundings
     assert predicted - predicted[0] == pytest.approx(np.zeros(3), abs=1e-12)
     assert moved[2] == 7.0
+
+
+@pytest.mark.parametrize("size", [4, 5, 6])
+def test_inverses_by_factors_are_those_of_numpy_and_bound_the_condition(size):
+    rng = np.random.default_rng(size)
+    for shrink in (1.0, 1e-2, 1e-4, 1e-6):
+        geometry = rng.normal(size=(9, size)) * np.array([shrink, *[1.0] * (size - 1)])
+        matrix = geometry.T @ geometry
+        work = np.zeros((dilution.WORK_ROWS, *[dilution.MOST_COLUMNS] * 2))
+        inverse = work[dilution.PLAIN_INVERSE]
+        bound = dilution.invert_by_factors(matrix, work[dilution.VECTORS], size, inverse)
+        condition = np.linalg.cond(geometry)
+        assert condition <= bound <= size * condition
+        expected = np.linalg.inv(matrix)
+        # both lose digits with the condition of the matrix
+        size_of = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
+        difference = np.abs(inverse[:size, :size] - expected) / size_of
+        assert difference.max() < 1e-13 * condition**2
+
+
+def test_a_singular_matrix_has_no_factors():
+    matrix = np.ones((4, 4))
+    factor, inverse = np.zeros((6, 6)), np.zeros((6, 6))
+    assert dilution.invert_by_factors(matrix, factor, 4, inverse) == math.inf

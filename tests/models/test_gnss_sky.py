@@ -10,7 +10,7 @@ from sensor_models.gnss.gnss import Gnss
 from sensor_models.gnss.parameters import ConstellationChoice, ErrorMode, GnssParameters, Multipath
 from sensor_models.kernels.gnss import sky as at
 from sensor_models.scene.model import Body, Instance
-from sensor_models.scene.tracing import RayScene
+from sensor_models.scene.tracing import MovingBodies, RayScene
 from tests import oracles_rays as twin
 from tests.trajectories import body_state
 
@@ -80,12 +80,13 @@ def test_the_carrying_body_hides_satellites():
 
 
 def test_bodies_are_where_they_are_said_to_be():
-    away = np.array([[1000.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]])
+    pose = np.array([[1000.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]])
+    away = MovingBodies(pose[np.newaxis])
     with RayScene(carried(0.5)) as rays:
         gnss = receiver(rays)
         assert gnss.sample(0, 0.0, body_state(), bodies=away).fix == 3
         assert gnss.sample(1, 1.0, body_state()).fix == 0
-        rays.move_all(away)
+        rays.move_all(pose)
         rays.commit()
         assert gnss.sample(2, 2.0, body_state()).fix == 3
 
@@ -93,7 +94,8 @@ def test_bodies_are_where_they_are_said_to_be():
 def test_a_lost_fix_holds_the_reading_and_starts_rtk_anew():
     from sensor_models.gnss.parameters import Solution
 
-    away = np.array([[1000.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]])
+    pose = np.array([[1000.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]])
+    away = MovingBodies(pose[np.newaxis])
     with RayScene(carried(0.5)) as rays:
         gnss = receiver(rays, solution=Solution.rtk, rtk_convergence_time=2.0)
         readings = [gnss.sample(k, float(k), body_state(), bodies=away) for k in range(4)]

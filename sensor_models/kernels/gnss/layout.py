@@ -30,13 +30,17 @@ NO_FIX, FIX_2D, FIX_3D = 0.0, 2.0, 3.0
 NO_CARRIER, FLOAT, INTEGER = 0.0, 1.0, 2.0
 
 # The state: the newest reading, what follows, the series of unit variance, and where the antenna
-# is. SURVEYED is the whole second of GPS time of the last survey, AXES and COLUMNS of the last
-# geometry. The sky and the series of each satellite come behind it, a row each.
+# is. SURVEYED is the whole second of GPS time of the last survey of an open sky, or IN_A_SCENE;
+# AXES and COLUMNS are those of the last geometry. The sky and the series of each satellite come
+# behind it, a row each.
 STARTED, SURVEYED, AXES, COLUMNS, CONVERGING, SINCE = range(READING_SIZE, READING_SIZE + 6)
 POSITION_SERIES = SINCE + 1
 VELOCITY_SERIES = POSITION_SERIES + 3
 PLACE = VELOCITY_SERIES + 3
 STATE_SIZE = PLACE + PLACE_SIZE
+
+#: No second of GPS time, because a sky that a scene hides is another one later.
+IN_A_SCENE = -2.0
 
 # Series of a satellite: of its range, and three that say whether and how far it is heard hidden.
 RANGE_SERIES, FIRST_BIAS, SECOND_BIAS, HEARD = range(4)

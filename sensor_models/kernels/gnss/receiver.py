@@ -137,7 +137,8 @@ def begin(
     gps_time = parameters[at.TIME_OF_WEEK] + time
     if not _is_survey_due(parameters, state, gps_time):
         return 0
-    state[at.SURVEYED] = math.floor(gps_time)
+    hidden = parameters[at.HAS_SCENE] != 0.0
+    state[at.SURVEYED] = at.IN_A_SCENE if hidden else math.floor(gps_time)
     survey(
         orbits,
         gps_time,
