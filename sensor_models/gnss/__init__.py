@@ -1,5 +1,6 @@
 """Satellite navigation: a receiver for position, velocity and time.
 
+``sensor``         what it is declared as, and how it samples, in a scene or without
 ``gnss``           the receiver: what it is made of, and one sample of it
 ``parameters``     its parameters and its reading
 ``constellation``  the satellites: Walker patterns, and almanacs in YUMA format

@@ -1,6 +1,7 @@
 """FMU ``Gnss``: the statistics of its error, the model behind it, scenes, latency, files."""
 
 import math
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -239,3 +240,22 @@ def test_a_state_takes_the_logs_back(gnss_fmu: Path, tmp_path: Path) -> None:
         logs.append((tmp_path / name / "sensor.nmea").read_bytes())
     assert logs[0] == logs[1]
     assert logs[0].count(b"GPGGA") == 30 - 1
+
+
+def test_the_example_of_the_document_runs(
+    gnss_fmu: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    document = (build_fmus.ROOT / "docs" / "gnss.md").read_text(encoding="utf-8")
+    example = re.findall(r"```python\n(.*?)```", document, re.DOTALL)[0]
+    monkeypatch.chdir(tmp_path)
+    exec(example.replace("build/fmus/Gnss.fmu", str(gnss_fmu)), {})
+    latitude, least, most = map(float, capsys.readouterr().out.split())
+    assert latitude == pytest.approx(48.1, abs=0.01)
+    assert 0 <= least < most
+    files = {path.suffix for path in (tmp_path / "drive").iterdir()}
+    assert files == {".parquet", ".nmea", ".rnx", ".jsonl"}
+    found = read_record(tmp_path / "drive")
+    assert len(found["time"]) == 138

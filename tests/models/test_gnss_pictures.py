@@ -59,7 +59,7 @@ def test_a_bad_place_is_refused(given, capsys):
 
 def test_the_example_of_the_document_runs():
     document = (ROOT / "docs" / "gnss.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```python\n(.*?)```", document, re.DOTALL)
+    _, example = re.findall(r"```python\n(.*?)```", document, re.DOTALL)
     command = [sys.executable, "-c", example]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
