@@ -131,6 +131,7 @@ class Gnss:
     def enter(self, origin: Georeference, rays: RayScene | None) -> None:
         """Go to another place on the Earth and into another scene; what was measured stays."""
         self._rays = rays if self.parameters.sky_visibility else None
+        self._origin = origin
         self._packed = pack(
             self.parameters,
             self._mount,
@@ -144,6 +145,16 @@ class Gnss:
             self._opaque = opaque_materials(self._rays.scene)
             if self.parameters.multipath == Multipath.image:
                 self._mirrors = find_mirrors(self._rays.scene)
+
+    @property
+    def start(self) -> float:
+        """The time that ``time_of_week`` and ``utc_start`` belong to, s."""
+        return self._start
+
+    @start.setter
+    def start(self, start: float) -> None:
+        self._start = start
+        self.enter(self._origin, self._rays)
 
     def _set_up_memory(self) -> None:
         """One array for all that changes, and its parts."""

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sensor_models.core.clock import START
 from sensor_models.core.faults import Fault, FaultPort, check_fault
 from sensor_models.core.frames import IDENTITY, BodyState, MountParameters, interpolate_body
 from sensor_models.core.georeference import Georeference
@@ -174,6 +175,8 @@ class GnssSensor:
             }
         )
         self._sight = sight
+        # An instance that is made from a state was not there at the start.
+        self._gnss.start = float(arrays[f"{RECEIVER}timeline.clock"][START])
 
     def close(self) -> None:
         """Leave the scene."""

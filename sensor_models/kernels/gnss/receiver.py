@@ -1,11 +1,11 @@
 r"""A receiver: from the motion of its body to a reported fix, one sample at a time.
 
-``begin``   where the antenna is: p = p_b + R l, v = v_b + ω x R l, in the world, Earth-fixed, and
-            as latitude, longitude and height; the velocity along east, north and up *at the
-            antenna*. Then the sky above it, where that is needed.
-(rays)      which satellites the scene hides: ``kernels.gnss.multipath.look``
-``finish``  satellites in use, dilution, states of the solution, errors, the reading
-``sample``  all of it, for a receiver without a scene
+    begin      where the antenna is: p = p_b + R l, v = v_b + ω x R l, in the world, Earth-fixed,
+               and as latitude, longitude and height; the velocity is along east, north and up
+               at the antenna; then the sky above it, where that is needed
+    look       which satellites the scene hides (``kernels.gnss.multipath``)
+    finish     satellites in use, dilution, states of the solution, errors, the reading
+    sample     all of it, for a receiver without a scene
 
 Errors of the position along east, north and up, with g three series of unit variance (``errors``)
 and w three white draws:
