@@ -3,7 +3,7 @@
 ``base``               what all FMUs share: values, life cycle, states
 ``sensor_fmu``         the FMU class of a sensor, made from its spec
 ``sensors``            those of the catalog, by name
-``run``                a sensor between initialisation and termination
+``run``, ``scalar_run``  a sensor between initialisation and termination; one with a compiled step
 ``inputs``, ``outputs``  the values of an instance, as a sensor takes and gives them
 ``variables``          FMI variables made from the declarations of the models
 ``model_description``  modelDescription.xml

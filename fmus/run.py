@@ -1,8 +1,9 @@
 """A sensor between initialisation and termination: inputs in, results out.
 
-One run drives all sensors, those that sample and those that take frames, by the contract of
-``sensor_models.core.sensor``. Data flows one way: inputs of the instance -> sensor -> outputs,
-record and files. What happens in a step:
+This run drives sensors that take frames, and those whose samples are measured in Python, by the
+contract of ``sensor_models.core.sensor``; a compiled step works on the values of the instance
+itself and has a run of its own (``scalar_run``). Data flows one way: inputs of the instance ->
+sensor -> outputs, record and files. What happens in a step:
 
 1. The inputs are read. Held ones (faults, temperature, a scene) are made into what the sensor gets
    only if they changed; what cannot be applied is refused here, and nothing has changed.

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sensor_models.core.plan import Storage
 from sensor_models.core.sensor import Result, Setup
 from sensor_models.core.spec import SCENE_HANDLE
-from sensor_models.core.step import Step, Storage
+from sensor_models.core.step import Step
 from sensor_models.core.stepped import SteppedSensor
 from sensor_models.output.sinks import RecordSink, open_record
 from sensor_models.sight.scene import SceneUse

@@ -48,7 +48,7 @@ class SensorFmu(FmuBase):
     @classmethod
     def about(cls) -> str:
         """What the module says that makes the sensor."""
-        return getdoc(sys.modules[cls.spec.creator().__module__]) or ""
+        return getdoc(sys.modules[cls.spec.create.__module__]) or ""
 
     def create_run(self, start: float) -> SensorRun | ScalarRun:
         """The sensor with its clock; it measures when it begins."""

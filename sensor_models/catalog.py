@@ -11,17 +11,18 @@ from functools import cache
 from sensor_models.core.quantities import ParameterError
 from sensor_models.core.spec import SensorSpec
 
-#: Module and name of each spec.
+#: Module and name of each spec. A leading dot stands for this package by whatever name it is
+#: loaded: FMUs load it under one of their own.
 PLACES = {
-    "Accelerometer": "sensor_models.inertial.sensors:ACCELEROMETER",
-    "DepthCamera": "sensor_models.camera.sensor:DEPTH_CAMERA",
-    "Encoder": "sensor_models.wheel.sensors:ENCODER",
-    "Gnss": "sensor_models.gnss.sensor:GNSS",
-    "Gyroscope": "sensor_models.inertial.sensors:GYROSCOPE",
-    "Imu": "sensor_models.inertial.sensors:IMU",
-    "Lidar": "sensor_models.lidar.sensor:LIDAR",
-    "Magnetometer": "sensor_models.inertial.sensors:MAGNETOMETER",
-    "Odometer": "sensor_models.wheel.sensors:ODOMETER",
+    "Accelerometer": ".inertial.sensors:ACCELEROMETER",
+    "DepthCamera": ".camera.sensor:DEPTH_CAMERA",
+    "Encoder": ".wheel.sensors:ENCODER",
+    "Gnss": ".gnss.sensor:GNSS",
+    "Gyroscope": ".inertial.sensors:GYROSCOPE",
+    "Imu": ".inertial.sensors:IMU",
+    "Lidar": ".lidar.sensor:LIDAR",
+    "Magnetometer": ".inertial.sensors:MAGNETOMETER",
+    "Odometer": ".wheel.sensors:ODOMETER",
 }
 
 
@@ -36,5 +37,5 @@ def spec_of(name: str) -> SensorSpec:
     if name not in PLACES:
         raise ParameterError(f"there is no sensor {name!r}, there are {', '.join(names())}")
     module, _, attribute = PLACES[name].partition(":")
-    spec: SensorSpec = getattr(importlib.import_module(module), attribute)
+    spec: SensorSpec = getattr(importlib.import_module(module, __package__), attribute)
     return spec

@@ -9,7 +9,6 @@ Quantities are declared in dataclasses (``quantities``). A ``Group`` is one of t
 before the names of its quantities, so that a sensor may have the same dataclass several times.
 """
 
-import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -141,15 +140,12 @@ def all_depend(output: str, given: str) -> bool:
 
 @dataclass(frozen=True)
 class SensorSpec:
-    """One kind of sensor.
-
-    ``create`` makes a sensor from its ``Setup``: a function, or where it is (``module:function``),
-    so that a spec can be read without the code of the model.
-    """
+    """One kind of sensor."""
 
     name: str
     text: str
-    create: "str | Callable[[Setup], Sensor]"
+    #: Makes a sensor from its setup.
+    create: "Callable[[Setup], Sensor]"
     #: What is interpolated between two known states (body or joint), in the order of the state.
     state: tuple[Group, ...]
     #: What a sensor reports, besides the number and the time of the sample.
@@ -230,12 +226,4 @@ class SensorSpec:
 
     def make(self, setup: "Setup") -> "Sensor":
         """A sensor of this kind."""
-        return self.creator()(setup)
-
-    def creator(self) -> "Callable[[Setup], Sensor]":
-        """The function that makes a sensor; its module is imported now if it was not."""
-        if not isinstance(self.create, str):
-            return self.create
-        module, _, function = self.create.partition(":")
-        found: Callable[[Setup], Sensor] = getattr(importlib.import_module(module), function)
-        return found
+        return self.create(setup)

@@ -19,7 +19,6 @@ too, if it is refused half way.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -34,38 +33,18 @@ from sensor_models.core.clock import (
 )
 from sensor_models.core.faults import Fault, FaultMode, FaultWave, check_fault
 from sensor_models.core.frames import normalised_orientation
-from sensor_models.core.quantities import ParameterError, quantities_of
+from sensor_models.core.plan import SAMPLE_COUNT, Floats, Plan, Storage, Values
+from sensor_models.core.quantities import ParameterError
 from sensor_models.kernels.math import sampling
 from sensor_models.kernels.math import stepping as at
 from sensor_models.kernels.math.faults import FAULT_SIZE
 from sensor_models.kernels.math.motion import ORIENTATION
-
-Floats = NDArray[np.float64]
-Values = NDArray[Any]
 
 #: More samples, or inputs of low-passes, than this in one step are refused: a step of a minute.
 MOST_SAMPLES = 10_000_000
 #: Samples that wait for the sink before Python is entered.
 RING_ROWS = 1024
 
-#: Outputs of every sensor, behind those of its reading.
-SAMPLE_COUNT, SAMPLE_TIME = "sample.count", "sample.time"
-
-#: Parts of a fault in the order of the kernels, and their types.
-FAULT_PARTS = (
-    ("mode", at.INTEGER),
-    ("value", at.REAL),
-    ("wave", at.INTEGER),
-    ("amplitude", at.REAL),
-    ("period", at.REAL),
-    ("offset", at.REAL),
-)
-_TYPE_OF_KIND = {
-    "real": at.REAL,
-    "integer": at.INTEGER,
-    "choice": at.INTEGER,
-    "boolean": at.BOOLEAN,
-}
 _CAST: tuple[Callable[[float], Any], ...] = (float, int, bool)
 
 NO_MOTION = (
@@ -93,89 +72,6 @@ class Sink(Protocol):
 
     def rewind(self, next_index: int) -> None:
         """Forget all samples from an index on."""
-
-
-@dataclass(frozen=True)
-class FaultInputs:
-    """The inputs of the fault on one signal: their prefix, its name for people, its limits."""
-
-    prefix: str
-    signal: str
-    has_limits: bool
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What the compiled step of a sensor is made of.
-
-    Attributes:
-        function: the step, as Numba's ``cfunc`` makes it.
-        reading: the dataclass of its outputs.
-        truth: names of the inputs that are interpolated, all Reals.
-        parameters, keys, state: of the model.
-        rate: ticks of the clock per second, 0 for one at each known instant.
-        faults: held inputs, by signal.
-        inputs: names of the other held inputs, all Reals.
-        extra: held values that only Python knows, as long as nothing is watched.
-        is_body: whether ``truth`` is the state of a body, and begins like ``BodyState``.
-        needs_velocities: whether a body that moves without velocities is worth a warning.
-        own: further words of the table, numbers or arrays, by their place.
-    """
-
-    function: Any
-    reading: type
-    truth: tuple[str, ...]
-    parameters: Floats
-    keys: NDArray[np.uint64]
-    state: Floats
-    rate: float
-    faults: tuple[FaultInputs, ...] = ()
-    inputs: tuple[str, ...] = ()
-    extra: Floats = field(default_factory=lambda: np.empty(0))
-    is_body: bool = False
-    needs_velocities: bool = False
-    own: Mapping[int, int | Values] = field(default_factory=dict)
-
-    def held(self) -> list[tuple[str, int]]:
-        """Names and types of the held inputs, in the order of the kernels."""
-        parts = [(f"{f.prefix}.{part}", kind) for f in self.faults for part, kind in FAULT_PARTS]
-        return [*parts, *((name, at.REAL) for name in self.inputs)]
-
-    def outputs(self) -> list[tuple[str, int]]:
-        """Names and types of the outputs, in the order of the kernels."""
-        reading = [
-            (name, _TYPE_OF_KIND[quantity.kind])
-            for quantity in quantities_of(self.reading).values()
-            for name, _ in quantity.parts(quantity.default)
-        ]
-        return [*reading, (SAMPLE_COUNT, at.INTEGER), (SAMPLE_TIME, at.REAL)]
-
-
-@dataclass(frozen=True)
-class Storage:
-    """The values of named variables: arrays by type (Real, Integer, Boolean), places in them."""
-
-    arrays: tuple[Values, Values, Values]
-    places: Mapping[str, int]
-
-    @staticmethod
-    def of(plan: Plan) -> "Storage":
-        """Arrays of a sensor's own, at the start values of a body or joint at rest."""
-        names = [*((name, at.REAL) for name in plan.truth), *plan.held(), *plan.outputs()]
-        places: dict[str, int] = {}
-        counts = [0, 0, 0]
-        for name, kind in names:
-            places[name] = counts[kind]
-            counts[kind] += 1
-        reals = np.zeros(counts[0])
-        storage = Storage(
-            (reals, np.zeros(counts[1], np.int32), np.zeros(counts[2], np.int32)), places
-        )
-        for fault in plan.faults:
-            reals[places[f"{fault.prefix}.period"]] = 1.0
-        if plan.is_body:
-            reals[places[plan.truth[ORIENTATION]]] = 1.0
-        return storage
 
 
 class Step:
@@ -244,9 +140,25 @@ class Step:
 
     def _make_table(self, at_end: bool) -> NDArray[np.int64]:
         """The context, as ``stepping`` lays it out."""
+        words = {
+            **self._addresses(),
+            **self._sizes(),
+            at.AT_END: int(at_end),
+            at.IS_BODY: int(self._plan.is_body),
+            at.TOLD_OF_MOTION: int(not self._plan.needs_velocities),
+            **self._plan.own,
+        }
+        table = np.zeros(at.TABLE_SIZE, np.int64)
+        for place, word in words.items():
+            table[place] = word if isinstance(word, int) else word.ctypes.data
+        self._alive = words  # what the addresses point to
+        return table
+
+    def _addresses(self) -> dict[int, int | Values]:
+        """The arrays of the table."""
         plan = self._plan
         held = plan.held()
-        words: dict[int, int | Values] = {
+        return {
             at.SETTINGS: self._settings,
             at.CLOCK: self._clock,
             at.KNOWN: self._known,
@@ -269,8 +181,14 @@ class Step:
             at.WATCHED_PLACES: self._watched,
             at.WATCHED_VALUES: self._noted,
             at.EXTRA: self._extra,
+        }
+
+    def _sizes(self) -> dict[int, int | Values]:
+        """How long they are."""
+        plan = self._plan
+        return {
             at.TRUTH_SIZE: len(plan.truth),
-            at.HELD_INPUTS: len(held),
+            at.HELD_INPUTS: len(plan.held()),
             at.HELD_SIZE: self._held.shape[1],
             at.FAULTS: len(plan.faults),
             at.STATE_SIZE: plan.state.size,
@@ -278,16 +196,7 @@ class Step:
             at.RING_ROWS: self._ring.shape[0],
             at.WATCHED: self._watched.size,
             at.MOST: self._most,
-            at.AT_END: int(at_end),
-            at.IS_BODY: int(plan.is_body),
-            at.TOLD_OF_MOTION: int(not plan.needs_velocities),
-            **plan.own,
         }
-        table = np.zeros(at.TABLE_SIZE, np.int64)
-        for place, word in words.items():
-            table[place] = word if isinstance(word, int) else word.ctypes.data
-        self._alive = words  # what the addresses point to
-        return table
 
     @property
     def address(self) -> int:

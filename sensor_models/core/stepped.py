@@ -9,8 +9,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from sensor_models.core.plan import Floats, Plan, Storage
 from sensor_models.core.sensor import Arrays, Held, Inputs, Result, Setup
-from sensor_models.core.step import Floats, Plan, Sink, Step, Storage
+from sensor_models.core.step import Sink, Step
 from sensor_models.kernels.math import stepping as at
 
 #: More samples than this in one step are refused: the contract gives them all at once.

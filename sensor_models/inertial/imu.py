@@ -24,8 +24,8 @@ from sensor_models.core.frames import (
     rotate_vector,
     unit_orientation,
 )
+from sensor_models.core.plan import Plan
 from sensor_models.core.quantities import boolean, check, choice, real
-from sensor_models.core.step import Plan
 from sensor_models.inertial.accelerometer import AccelerometerParameters, accelerometer_part
 from sensor_models.inertial.gyroscope import GyroscopeParameters, gyroscope_part
 from sensor_models.inertial.magnetic_field import MagneticField, uniform

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sensor_models.core.faults import NO_FAULT, Fault, FaultPort, pack_fault
 from sensor_models.core.frames import BodyState, Quaternion, matrix_from_quaternion
+from sensor_models.core.plan import FaultInputs, Plan
 from sensor_models.core.quantities import (
     ParameterError,
     boolean,
@@ -27,7 +28,6 @@ from sensor_models.core.quantities import (
     quantities_of,
     real,
 )
-from sensor_models.core.step import FaultInputs, Plan
 from sensor_models.inertial.magnetic_field import MagneticField
 from sensor_models.inertial.triaxial import (
     XYZ,
@@ -274,8 +274,6 @@ class InertialUnit:
             raise ValueError("a field of functions of place has no compiled step")
         oversampling = max(oversampling_of(part.parameters, self._rate) for part in self._parts)
         parameters = _pack(self._parts, self._rate, self._inputs, self._increments, oversampling)
-        scratch = np.empty(steps.SCRATCH_SIZE)
-        delayed = any(part.parameters.delay or part.parameters.jitter for part in self._parts)
         moves = any(part.kind != layout.MAGNETOMETER for part in self._parts)
         return Plan(
             function=steps.unit_step,
@@ -294,19 +292,24 @@ class InertialUnit:
             extra=self._field.packed_uniform,
             is_body=True,
             needs_velocities=moves and self._inputs.velocities == Velocities.given,
-            own={
-                steps.SENSORS: len(self._parts),
-                steps.READING_ROWS: self._reading.shape[0],
-                steps.PARAMETERS_SIZE: parameters.size,
-                steps.DIPOLES: self._field.packed_dipoles,
-                steps.DIPOLE_COUNT: self._field.packed_dipoles.shape[0],
-                steps.SCRATCH: scratch,
-                steps.READING: self._reading,
-                steps.OVERSAMPLING: oversampling,
-                steps.FROM_POSES: int(self._inputs.velocities == Velocities.from_poses),
-                steps.DELAYED: int(delayed),
-            },
+            own=self._own_words(parameters, oversampling),
         )
+
+    def _own_words(self, parameters: Floats, oversampling: int) -> dict[int, int | Floats]:
+        """What the step of a unit has in its table besides."""
+        delayed = any(part.parameters.delay or part.parameters.jitter for part in self._parts)
+        return {
+            steps.SENSORS: len(self._parts),
+            steps.READING_ROWS: self._reading.shape[0],
+            steps.PARAMETERS_SIZE: parameters.size,
+            steps.DIPOLES: self._field.packed_dipoles,
+            steps.DIPOLE_COUNT: self._field.packed_dipoles.shape[0],
+            steps.SCRATCH: np.empty(steps.SCRATCH_SIZE),
+            steps.READING: self._reading,
+            steps.OVERSAMPLING: oversampling,
+            steps.FROM_POSES: int(self._inputs.velocities == Velocities.from_poses),
+            steps.DELAYED: int(delayed),
+        }
 
     @property
     def field(self) -> MagneticField:

@@ -105,15 +105,18 @@ def entry_name(family: str, digest: str) -> str:
     """Name of the entry that holds the kernels of these sources, made by these tools."""
     # Numba overwrites what another version of it has saved, and does not look at NumPy's. A
     # home directory may serve machines that differ.
-    made_by = (numba.__version__, np.__version__, binding.get_host_cpu_name(), _cpu_features())
+    made_by = (numba.__version__, np.__version__, *_processor())
     key = hashlib.sha256(repr((digest, *made_by)).encode()).hexdigest()[:32]
     return f"{ENTRY_PREFIX}{family or 'all'}-{key}"
 
 
-def _cpu_features() -> str:
-    with contextlib.suppress(RuntimeError):  # not known of every platform
-        return str(binding.get_host_cpu_features().flatten())
-    return ""
+def _processor() -> tuple[str, str]:
+    """Name and features of the processor that Numba compiles for: this one, or the one chosen."""
+    name, features = numba.config.CPU_NAME, numba.config.CPU_FEATURES
+    if features is None:
+        with contextlib.suppress(RuntimeError):  # not known of every platform
+            features = str(binding.get_host_cpu_features().flatten())
+    return name or binding.get_host_cpu_name(), features or ""
 
 
 def cache_root(environment: Mapping[str, str], platform: str) -> Path:

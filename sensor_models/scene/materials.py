@@ -114,6 +114,9 @@ def _sets(
     light: dict[float, SurfaceParameters] = {}
     radar: dict[float, RadarParameters] = {}
     for number, surface in enumerate(surfaces):
+        no_band = None if surface.band is None else contradiction_in_band(surface, surface.band)
+        if no_band is not None:
+            raise SceneError(file, f"{key}[{number}].band", no_band)
         wavelength, band = _wavelength_of(surface)
         if wavelength in light or wavelength in radar:
             reason = f"wavelength {wavelength:g} is given twice"
@@ -173,6 +176,18 @@ def contradiction_in(kind: str, surface: Surface) -> tuple[str, str] | None:
             f"{diffuse} is above {HIGHEST_BASE_REFLECTANCE}, from where on a two_layer surface "
             "would send back more light than it gets"
         )
+    return None
+
+
+def contradiction_in_band(surface: Surface, band: tuple[float, float]) -> str | None:
+    """Why a band can be none, if it cannot."""
+    low, high = band
+    if not low < high:
+        return "needs two wavelengths that rise"
+    if low <= LONGEST_LIGHT < high:
+        return f"has light and radar waves, apart at {LONGEST_LIGHT:g} m"
+    if surface.wavelength is not None and not low <= surface.wavelength <= high:
+        return f"does not hold the wavelength, {surface.wavelength:g}"
     return None
 
 

@@ -139,19 +139,6 @@ class Surface(Table):
     retro_reflectance: float | None = _doc("1/sr toward the source", ge=0.0, le=1e6)
     roughness_rms: float | None = _doc("of the height, m; for radars", ge=0.0, le=1.0)
 
-    @model_validator(mode="after")
-    def _check_band(self) -> "Surface":
-        if self.band is None:
-            return self
-        low, high = self.band
-        if not low < high:
-            raise ValueError("band needs two wavelengths that rise")
-        if low <= LONGEST_LIGHT < high:
-            raise ValueError(f"band has light and radar waves, apart at {LONGEST_LIGHT:g} m")
-        if self.wavelength is not None and not low <= self.wavelength <= high:
-            raise ValueError("band does not hold the wavelength")
-        return self
-
 
 class MaterialTable(Table):
     """A surface material, either of the library with another look or one of its own."""

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sensor_models.core.faults import NO_FAULT, Fault, FaultPort
+from sensor_models.core.plan import FaultInputs, Plan
 from sensor_models.core.quantities import ParameterError, boolean, check, choice, integer, real
-from sensor_models.core.step import FaultInputs, Plan
 from sensor_models.kernels.wheel import encoder as kernel
 from sensor_models.kernels.wheel import steps
 

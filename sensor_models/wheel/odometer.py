@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sensor_models.core.faults import NO_FAULT, Fault, FaultPort
+from sensor_models.core.plan import FaultInputs, Plan
 from sensor_models.core.quantities import boolean, check, choice, real
-from sensor_models.core.step import FaultInputs, Plan
 from sensor_models.kernels.wheel import odometer as kernel
 from sensor_models.kernels.wheel import steps
 

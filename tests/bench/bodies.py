@@ -17,6 +17,7 @@ import numpy as np
 
 from sensor_models.lidar.lidar import Lidar
 from sensor_models.lidar.named import named_lidar
+from sensor_models.output.sinks import WriteFiles
 from sensor_models.scene.history import MovingBodies
 from sensor_models.scene.manifest import manifest_path
 from sensor_models.scene.registry import SceneHandle, open_scene
@@ -113,7 +114,7 @@ def drive(files: FmuFiles, world: SceneHandle, output: str, written: bool) -> Ba
     values = {
         "preset": "OS0-128",
         "sample_rate": RATE,
-        "write_files": written,
+        "write_files": WriteFiles.on if written else WriteFiles.off,
         "output_directory": output,
         "scene_handle": world.number,
         "body.position.y": -8.0,

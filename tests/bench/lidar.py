@@ -66,8 +66,9 @@ POSE = np.array((0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0))
 WAVELENGTH = 905e-9
 FILE_STEPS, PAUSE = 40, 0.03
 SECONDS, STEP = 3.0, 0.01
-#: Frames in a row, how often, and the triangles that they see.
-ROW, ROUNDS, HALL = 10, 4, 125_000
+#: Frames in a row, those before them in which memory is touched for the first time, how often all
+#: of that, and the triangles that are seen.
+ROW, WARM, ROUNDS, HALL = 20, 5, 4, 125_000
 
 
 def furnished() -> Scene:
@@ -281,10 +282,10 @@ def frames_in_a_row(files: FmuFiles, scene: str, output_format: str) -> Callable
             values = os0(directory) | {"scene": scene, "output_format": CloudFormat[output_format]}
             values |= {"body.position.y": 0.0, "body.position.z": 0.0}
             with running(files.directory, "row", values) as lidar:
-                for k in range(2):  # until the first sweep is complete
+                for k in range(WARM):
                     lidar.step(0.1 * k, 0.1)
                 start = time.perf_counter()
-                for k in range(2, 2 + ROW):
+                for k in range(WARM, WARM + ROW):
                     lidar.step(0.1 * k, 0.1)
                 lidar.terminate()
                 took = time.perf_counter() - start

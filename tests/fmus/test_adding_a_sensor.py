@@ -135,7 +135,7 @@ def test_a_spec_of_the_catalog_is_complete(name: str) -> None:
     spec = catalog.spec_of(name)
     assert isinstance(spec, SensorSpec)
     assert spec.name == name
-    assert callable(spec.creator())
+    assert callable(spec.create)
     assert spec.state
     assert spec.sinks
     assert {group.declaring for group in spec.groups()} > {PresetParameters, SamplingParameters}

@@ -10,6 +10,7 @@
  * libraries are compiled where the compiler has it. */
 #include <dlfcn.h>
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -53,6 +54,14 @@ static const char *called = "nothing";
 _Noreturn static void fail(const char *what) {
     fprintf(stderr, "call %ld, %s: %s\n", call_number, called, what);
     exit(1);
+}
+
+/* What the last call was made with, for a call that hangs. */
+static char last[PATH + 64] = "hangs";
+
+static void end_hanging(int signal) {
+    (void)signal;
+    fail(last);
 }
 
 /* ---- chance (splitmix64) ---- */
@@ -203,6 +212,7 @@ static fmi2Status get(struct instance *instance) {
 
 static fmi2Status step(struct instance *instance) {
     double time = one_in(15) ? any_real() : instance->time, length = any_step();
+    snprintf(last, sizeof last, "hangs: %s, time %g, step %g", instance->fmu->library, time, length);
     fmi2Status status = CALL(instance, fmi2DoStep, time, length, fmi2True);
     if (status == fmi2OK) instance->time = time + length;
     steps += status == fmi2OK;
@@ -254,8 +264,18 @@ static fmi2Status ask(struct instance *instance) {
     }
 }
 
+/* Without what was set: bad parameters are refused when the run begins. */
+static fmi2Status start_anew(struct instance *instance) {
+    CALL(instance, fmi2Reset);
+    instance->time = 0.0;
+    CALL(instance, fmi2SetupExperiment, 0, 0.0, 0.0, 0, 0.0);
+    CALL(instance, fmi2EnterInitializationMode);
+    return CALL(instance, fmi2ExitInitializationMode);
+}
+
 /* Toward stepping, mostly: or few walks would come far. */
 static fmi2Status live_on(struct instance *instance) {
+    if (one_in(4)) return start_anew(instance);
     switch (below(9)) {
     case 0:
     case 1:
@@ -273,6 +293,7 @@ static fmi2Status live_on(struct instance *instance) {
 
 static void call_something(void) {
     struct instance *instance = &instances[below(fmu_count * INSTANCES)];
+    snprintf(last, sizeof last, "hangs: %s", instance->fmu->library);
     if (!instance->alive && one_in(3)) {
         create(instance);
         return;
@@ -312,6 +333,7 @@ int main(int count, char **arguments) {
     chance = strtoull(arguments[1], NULL, 10);
     long calls = strtol(arguments[2], NULL, 10);
     read_fmus(arguments[3]);
+    signal(SIGALRM, end_hanging);
     for (call_number = 0; call_number < calls; call_number++) {
         alarm(SECONDS); /* a call that hangs ends the process */
         call_something();

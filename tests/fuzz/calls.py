@@ -10,8 +10,10 @@ from pathlib import Path
 
 import build_fmus
 from fmus.binding.compile import SOURCE_DIR, host_platform
+from tests.masters.c_master import CMaster, build_master
 from tests.masters.compiling import CompilationError, compile_c
 from tests.masters.fmu_files import FmuFiles
+from tests.masters.protocol import Status
 from tests.masters.sensors import TYPES
 
 SOURCE = Path(__file__).with_name("calls.c")
@@ -64,9 +66,11 @@ def build_fuzzer(fmus: Sequence[Path], directory: Path) -> Fuzzer:
     sanitized = has_sanitizer(directory)
     flags = SANITIZER if sanitized else ()
     host = compile_c(directory / "calls", [SOURCE], *flags)
+    master = build_master(directory)
     lines = []
     for fmu in fmus:
         files = FmuFiles.unpack(fmu, directory / fmu.stem)
+        compile_kernels(files, master)
         # Each its own file: a library that is opened twice by one name is one library.
         own = ("-shared", "-fPIC", "-fvisibility=hidden", "-std=gnu11", *flags)
         compile_c(files.library, sorted(SOURCE_DIR.glob("*.c")), *own)
@@ -74,6 +78,15 @@ def build_fuzzer(fmus: Sequence[Path], directory: Path) -> Fuzzer:
         lines += [" ".join(map(str, references(files, kind))) for kind in TYPES]
     (directory / "fmus.txt").write_text("\n".join(lines) + "\n")
     return Fuzzer(host, directory / "fmus.txt", sanitized)
+
+
+def compile_kernels(files: FmuFiles, master: Path) -> None:
+    """Have the kernels compiled and kept: with the sanitizer that takes minutes."""
+    with CMaster(master) as host:
+        instance = host.load(files).instantiate("first")
+        instance.initialize()
+        instance.step(0.0, 0.1).expect(Status.OK, Status.WARNING)
+        instance.free()
 
 
 def references(files: FmuFiles, kind: str) -> tuple[int, int]:

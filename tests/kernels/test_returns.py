@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sensor_models.kernels.lidar.echoes import (
+    ECHOES_OF_PART,
     INTENSITY,
-    MOST_ECHOES,
     NODE,
     PATH,
     RANGE,
@@ -37,7 +37,7 @@ def list_of(pairs, place=PLACE, echoes=None):
     echoes = echoes or new_echoes(WIDTH, 1000)
     lost = np.zeros(LIMITS, np.int64)
     for node, (distance, intensity) in enumerate(pairs):
-        at = place_for(echoes, place, lost)
+        at = place_for(echoes, place, distance, intensity, lost)
         echoes.numbers[at] = 0.0
         echoes.ids[at, :-1] = 0
         echoes.numbers[at, [RANGE, INTENSITY, PATH]] = distance, intensity, 2.0 * distance
@@ -131,13 +131,22 @@ def test_sorting_keeps_the_order_of_equal_echoes(pairs):
     assert lists.order[: len(pairs)].tolist() == expected
 
 
-def test_a_ray_that_has_all_the_echoes_it_may_have_counts_those_that_come():
-    echoes, lost = new_echoes(WIDTH, 1000), np.zeros(LIMITS, np.int64)
-    places = [place_for(echoes, PLACE, lost) for _ in range(MOST_ECHOES + 3)]
-    assert places == [*range(MOST_ECHOES), -1, -1, -1]
-    assert lost[ECHO_LIMIT] == 3
-    assert place_for(echoes, PLACE + 1, lost) == MOST_ECHOES  # others have room
-    assert lost.sum() == 3
+@given(st.randoms(use_true_random=False))
+def test_a_ray_with_all_the_echoes_it_may_have_keeps_the_strongest_and_counts_the_others(random):
+    pairs = [(1.0 + k, float(k % 30 + 1)) for k in range(ECHOES_OF_PART + 40)]
+    random.shuffle(pairs)
+    echoes, lost = new_echoes(WIDTH, 1), np.zeros(LIMITS, np.int64)
+    for distance, intensity in pairs:
+        place = place_for(echoes, PLACE, distance, intensity, lost)
+        if place >= 0:
+            echoes.numbers[place, [RANGE, INTENSITY]] = distance, intensity
+    assert lost[ECHO_LIMIT] == lost.sum() == 40
+    assert echoes.sizes[PLACE] == ECHOES_OF_PART
+    kept = [tuple(row) for row in echoes.numbers[:ECHOES_OF_PART, [RANGE, INTENSITY]].tolist()]
+    best = sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:ECHOES_OF_PART]
+    assert sorted(kept) == sorted(best)
+    assert place_for(echoes, PLACE + 1, 1.0, 1.0, lost) == ECHOES_OF_PART  # others have room
+    assert lost.sum() == 40
 
 
 def test_lists_of_other_rays_are_left_alone():

@@ -77,13 +77,13 @@ class Snapshot:
 
 def snapshot(instance: Instance) -> Snapshot:
     """What an instance is like now."""
-    state = instance.get_state(State("snapshot"))
-    content = instance.serialize(state)
-    instance.free_state(state).expect()
-    values = {}
+    values = {}  # before the state: in initialization mode looking at outputs computes them
     for kind in TYPES:
         names = [v.name for v in instance.files.variables.values() if v.type == kind]
         values[kind] = instance.call(f"fmi2Get{kind}", instance.references(names)).expect().words
+    state = instance.get_state(State("snapshot"))
+    content = instance.serialize(state)
+    instance.free_state(state).expect()
     return Snapshot(values, content)
 
 

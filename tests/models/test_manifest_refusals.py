@@ -156,16 +156,16 @@ def test_a_path_to_no_manifest_is_refused(tmp_path: Path, name: str) -> None:
         ),
         (
             "kind = 'lambert'\nsurface = [{band = [9e-7, 8e-7], diffuse_reflectance = 0.5}]",
-            r"surface\[0\]: band needs two wavelengths that rise",
+            r"surface\[0\].band: needs two wavelengths that rise",
         ),
         (
             "kind = 'lambert'\nsurface = [{band = [9e-7, 4e-3], diffuse_reflectance = 0.5}]",
-            r"surface\[0\]: band has light and radar waves",
+            r"surface\[0\].band: has light and radar waves",
         ),
         (
             "kind = 'lambert'\nsurface = [{wavelength = 7e-7, band = [8e-7, 9e-7], "
             "diffuse_reflectance = 0.5}]",
-            r"surface\[0\]: band does not hold the wavelength",
+            r"surface\[0\].band: does not hold the wavelength",
         ),
         (
             "kind = 'lambert'\nsurface = [{wavelength = 4e-3, ior = 2, roughness_beckmann = 0.1}]",

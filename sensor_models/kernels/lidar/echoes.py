@@ -7,9 +7,10 @@ f(l, l) (n.l) in 1/sr at a surface, the back-scatter strength in a medium.
 
 The echoes of all rays whose trees are under way lie in one table, whatever branch and sub-ray
 they come from, each with the place of the next one of its ray. A ray may have ``ECHOES_OF_PART``
-for each sub-ray, and ``MOST_ECHOES`` in all; what comes after them is dropped and counted. The
-table is as large as a packet may need. One that grows took a fifth more time for every ray:
-references to an array that may be replaced are counted whenever it is handed on.
+for each sub-ray, and ``MOST_ECHOES`` in all: the strongest, those nearer first where they are
+equal; what is dropped is counted. The table is as large as a packet may need. One that grows took
+a fifth more time for every ray: references to an array that may be replaced are counted whenever
+it is handed on.
 
 Source: AGX (lidar, intensity), corrected: both ways are weighted.
 """
@@ -54,9 +55,12 @@ class Echoes(NamedTuple):
 
 @njit(cache=True)
 def new_echoes(rays: int, subrays: int) -> Echoes:
-    """Room for the echoes of some rays: many, and what those of one more packet may have."""
+    """Room for the echoes of some rays: many, and what may come before the table is emptied.
+
+    That is all of one more packet, and of as many rays that still have branches on the stack.
+    """
     most = min(ECHOES_OF_PART * subrays, MOST_ECHOES)
-    room = MANY_ECHOES + WIDTH * most
+    room = MANY_ECHOES + 2 * WIDTH * most
     return Echoes(
         np.empty((room, NUMBERS)),
         np.empty((room, IDS), np.int64),
@@ -85,12 +89,15 @@ def counts(detector: Detector, distance: float, intensity: float) -> bool:
 
 
 @njit(**ACCESS)
-def place_for(echoes: Echoes, ray: int, lost: NDArray[np.int64]) -> int:
-    """Where a new echo of a ray goes, -1 if the ray has as many as it may have."""
+def place_for(
+    echoes: Echoes, ray: int, distance: float, intensity: float, lost: NDArray[np.int64]
+) -> int:
+    """Where a new echo of a ray goes, -1 if it has as many as it may have and all are stronger."""
     count = echoes.sizes[ray]
     if count >= echoes.most:
         lost[ECHO_LIMIT] += 1
-        return -1
+        weaker: int = place_of_weaker(echoes, ray, distance, intensity)
+        return weaker
     place: int = echoes.held[0]
     echoes.held[0] = place + 1
     if count == 0:
@@ -99,6 +106,25 @@ def place_for(echoes: Echoes, ray: int, lost: NDArray[np.int64]) -> int:
         echoes.ids[echoes.last[ray], NEXT] = place
     echoes.last[ray], echoes.sizes[ray] = place, count + 1
     return place
+
+
+@njit(**{**ACCESS, "forceinline": False})
+def place_of_weaker(echoes: Echoes, ray: int, distance: float, intensity: float) -> int:
+    """Where the weakest echo of a ray is, the farther of equal ones; -1 if it is no weaker.
+
+    So what is kept is a matter of the echoes alone, and not of the order in which they come.
+    """
+    weakest = place = echoes.first[ray]
+    for _ in range(echoes.sizes[ray]):
+        strength, least = echoes.numbers[place, INTENSITY], echoes.numbers[weakest, INTENSITY]
+        farther = echoes.numbers[place, RANGE] > echoes.numbers[weakest, RANGE]
+        if strength < least or (strength == least and farther):
+            weakest = place
+        place = echoes.ids[place, NEXT]
+    least, far = echoes.numbers[weakest, INTENSITY], echoes.numbers[weakest, RANGE]
+    stronger = intensity > least or (intensity == least and distance < far)
+    found: int = weakest if stronger else -1
+    return found
 
 
 @njit(**{**ACCESS, "forceinline": False})
@@ -114,7 +140,7 @@ def take_in(detector: Detector, tree: Tree, echoes: Echoes) -> None:
         distance = numbers[row, told.OPTICAL]
         if not counts(detector, distance, intensity):
             continue
-        place = place_for(echoes, ids[row, told.RAY], tree.lost)
+        place = place_for(echoes, ids[row, told.RAY], distance, intensity, tree.lost)
         if place < 0:
             continue
         own, own_ids = echoes.numbers, echoes.ids
