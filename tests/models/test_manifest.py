@@ -11,6 +11,7 @@ import pytest
 
 import build_fmus
 from scenes.making import Solid, write_glb
+from sensor_models.core.georeference import Georeference
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.limits import MAX_INSTANCES, MAX_TRIANGLES
 from sensor_models.scene.manifest import digest_of, load_scene, manifest_path, scene_folder
@@ -33,6 +34,25 @@ def test_world_holds_gravity_and_magnetic_field(tmp_path: Path) -> None:
     scene = load_scene(write_manifest(tmp_path, text))
     assert scene.gravity == (0.0, 0.0, -1.62)
     assert scene.magnetic_field == (1e-6, 2e-6, -3e-6)
+
+
+def test_a_world_may_be_somewhere_on_the_earth(tmp_path: Path) -> None:
+    assert load_scene(write_manifest(tmp_path, "")).origin is None
+    place = "latitude_deg = -33.5, longitude_deg = 151, height = 20, heading_deg = 90"
+    scene = load_scene(write_manifest(tmp_path, f"[world]\norigin = {{ {place} }}\n"))
+    expected = Georeference(math.radians(-33.5), math.radians(151.0), 20.0, math.pi / 2)
+    assert scene.origin == expected
+    assert scene.magnetic_field == (0.0, 0.0, 0.0)
+
+
+def test_the_field_of_the_earth_is_turned_as_the_world_is(tmp_path: Path) -> None:
+    # Published with the model: 2025.0, 28 km, 89 N, 121 W; north, east and down in nT.
+    north, east, down = -255.0, -1482.0, 56194.0
+    place = "latitude_deg = 89, longitude_deg = -121, height = 28000, heading_deg = 90"
+    text = f"[world]\norigin = {{ {place} }}\nearth_field_date = 2025-01-01\n"
+    field = load_scene(write_manifest(tmp_path, text)).magnetic_field
+    # y points east then, and x south; values are published to whole nT
+    assert np.array(field) * 1e9 == pytest.approx([-north, east, -down], abs=0.51)
 
 
 def test_a_folder_stands_for_the_manifest_in_it(tmp_path: Path) -> None:
