@@ -42,6 +42,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType
 from typing import Any, ClassVar
 
 import numba
@@ -245,9 +246,20 @@ def checked_files(file_class: Any) -> Any:
     return CheckedFiles
 
 
+def _runs(code: CodeType) -> bool:
+    """Whether a function of this code is under way in this thread, below the caller."""
+    frame = sys._getframe(2).f_back
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    return frame is not None
+
+
 def guard(caching: Any, store: "Store") -> None:
     """Keep what is wrong with the files of our directories from reaching the caller of a kernel."""
+    from numba.core.compiler import CompilerBase
     from numba.core.sigutils import normalize_signature
+
+    compiling = CompilerBase._compile_core.__code__
 
     cache_class, files = caching.FunctionCache, checked_files(caching.IndexDataCacheFile)
     begin, load, save = cache_class.__init__, cache_class.load_overload, cache_class.save_overload
@@ -265,6 +277,12 @@ def guard(caching: Any, store: "Store") -> None:
         if self.cache_path not in directories:
             return load(self, signature, target_context)
         if not store.readable:
+            return None
+        if _runs(compiling):
+            # Numba compiles a kernel that calls this one. What comes out of the cache was optimised
+            # before, and is inlined otherwise than what is compiled together: the same sources gave
+            # other instructions, whose results differed in the last bit by which kernels had been
+            # cached before. So what a kernel is made of is compiled with it.
             return None
         try:
             found = load(self, signature, target_context)

@@ -436,3 +436,26 @@ def test_families_import_only_what_is_said_to_be_needed():
         imported = set(re.findall(r"sensor_models\.kernels(?:\.| import )(\w+)", path.read_text()))
         allowed = {family, *cache.NEEDS[family], "options"}
         assert imported <= allowed, f"{path} imports {imported - allowed}"
+
+
+PAIR = """
+from numba import njit
+
+@njit(cache=True)
+def inner(x):
+    return 2 * x
+
+@njit(cache=True)
+def outer(x):
+    return inner(x) + 1
+"""
+
+
+def test_what_a_kernel_calls_is_compiled_with_it_and_not_taken_from_the_cache(tmp_path, store):
+    package = copy_package(tmp_path / "pair", PAIR)
+    misses = "print(sum(inner.stats.cache_misses.values()), sum(inner.stats.cache_hits.values()))"
+    start_with = "from sensor_models.kernels.tiny import inner, outer; "
+    assert run(package, store, f"{start_with}inner(1); {misses}")[0] == "1 0"
+    assert run(package, store, f"{start_with}inner(1); {misses}")[0] == "0 1"
+    assert run(package, store, f"{start_with}outer(1); {misses}")[0] == "1 0"
+    assert run(package, store, f"{start_with}outer(1); {misses}")[0] == "0 0"
