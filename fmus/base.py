@@ -46,8 +46,8 @@ class Run(Protocol):
     def begin(self) -> None:
         """Take in the inputs as what holds at the start; may come again, the last one counts."""
 
-    def observe(self, time: float) -> None:
-        """Take in the inputs as what holds at ``time``."""
+    def observe(self, time: float, end: float) -> None:
+        """Take in the inputs as what holds at ``time``, in a step that ends at ``end``."""
 
     def publish(self) -> None:
         """Write what is still to be written; the run may yet be taken back and go on."""
@@ -211,7 +211,7 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
             raise ParameterError(
                 f"time = {current_time} s lies before the end of the last step, {self.time} s"
             )
-        run.observe(end if run.inputs_at_step_end else current_time)
+        run.observe(end if run.inputs_at_step_end else current_time, end)
         self.time = end
         return True
 

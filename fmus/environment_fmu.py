@@ -158,10 +158,11 @@ class World:
 
     def begin(self) -> None:
         """Hand on where the bodies are at the start."""
-        self.observe(self._start)
+        self.observe(self._start, self._start)
 
-    def observe(self, time: float) -> None:
+    def observe(self, time: float, end: float) -> None:
         """Hand on where the bodies are."""
+        del end
         states = self._states.copy()
         inputs = self._fmu.values.of_type("Real").reshape(-1, BODY_SIZE)
         for body, given in zip(self._fmu.bodies(), inputs, strict=True):

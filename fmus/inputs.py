@@ -11,9 +11,9 @@ from fmus.fmu_state import StateError
 from fmus.variables import Variable
 from sensor_models.core.frames import BodyState, normalised_orientation
 from sensor_models.core.sensor import Held, Vector
-from sensor_models.core.spec import SCENE_HANDLE, Group, Groups, scalars_of
+from sensor_models.core.spec import SCENE, SCENE_HANDLE, Group, Groups, scalars_of
 from sensor_models.kernels.math.motion import ORIENTATION
-from sensor_models.sight.scene import SceneName, SceneUse
+from sensor_models.sight.scene import SceneUse
 
 if TYPE_CHECKING:
     from fmus.sensor_fmu import SensorFmu
@@ -59,8 +59,9 @@ class InputReader:
         self._scene_at_once = spec.frames is None
         self._scenes: SceneUse | None = None
         if spec.sees:
-            name = parameters.of(SceneName).scene if spec.needs_scene else None
-            self._scenes = SceneUse(name)
+            name = parameters.by_name().get(SCENE)
+            # Where a scene is needed, an empty name is a wrong one; elsewhere it stands for none.
+            self._scenes = SceneUse(name if spec.needs_scene else name or None)
 
     def read(self, before: KnownInputs | None) -> tuple[Vector, KnownInputs]:
         """The state of body or joint, in a copy, and the held inputs as they are set now.

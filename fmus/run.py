@@ -79,7 +79,7 @@ class SensorRun:
                 self._files.newest, directory = self._file, self._files.directory
         if self._record_parameters is not None:
             self._record = open_record(
-                name, self._spec.readings, self._record_parameters, directory, effective
+                name, self._spec, self._record_parameters, directory, effective
             )
             if self._count():  # it continues from a saved state
                 self._rewind_record()
@@ -134,7 +134,7 @@ class SensorRun:
                 " to, or write_files to 1 (off) if none are wanted"
             )
 
-    def observe(self, time: float) -> None:
+    def observe(self, time: float, end: float) -> None:
         """Take in the inputs as what holds at ``time``, and what falls due until then."""
         before = self._held
         assert before is not None  # every run begins
@@ -142,7 +142,7 @@ class SensorRun:
         self._inputs.open_scene(held, before)
         if self._files is not None:
             self._files.begin_step()
-        inputs = Inputs(state, held.held, before.held)
+        inputs = Inputs(state, held.held, before.held, end)
         self._give(held, self.sensor.advance(inputs, self._known, time))
         self._known = time
         if self._files is not None:

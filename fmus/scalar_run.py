@@ -88,7 +88,7 @@ class ScalarRun:
             return
         self._recorder.record = open_record(
             self._fmu.instance_name,
-            self._fmu.spec.readings,
+            self._fmu.spec,
             self._record_parameters,
             "",
             self._parameters.by_name(),
@@ -99,10 +99,11 @@ class ScalarRun:
 
     def begin(self) -> None:
         """Take in the inputs as what holds at the start."""
-        self.observe(self._start)
+        self.observe(self._start, self._start)
 
-    def observe(self, time: float) -> None:
+    def observe(self, time: float, end: float) -> None:
         """Take in the inputs as what holds at an instant."""
+        del end
         self.step.observe(time)
         self.step.flush()
 

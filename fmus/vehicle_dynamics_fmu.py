@@ -122,8 +122,9 @@ class Drive:
         self._simulation.start(self._commands())
         self._publish_motion()
 
-    def observe(self, time: float) -> None:
+    def observe(self, time: float, end: float) -> None:
         """Drive until ``time``."""
+        del end
         self._simulation.advance(time, self._commands())
         self._publish_motion()
 

@@ -17,6 +17,7 @@ PLACES = {
     "Accelerometer": ".inertial.sensors:ACCELEROMETER",
     "DepthCamera": ".camera.sensor:DEPTH_CAMERA",
     "Encoder": ".wheel.sensors:ENCODER",
+    "Gnss": ".gnss.sensor:GNSS",
     "Gyroscope": ".inertial.sensors:GYROSCOPE",
     "Imu": ".inertial.sensors:IMU",
     "Lidar": ".lidar.sensor:LIDAR",

@@ -51,6 +51,8 @@ class Inputs(NamedTuple):
     held: Held
     #: What held until then; at the start, the same.
     before: Held
+    #: The end of the step that they came with; None where there is none, as at the start.
+    end: float | None = None
 
 
 def _ignore(message: str) -> None:

@@ -157,6 +157,8 @@ class SensorSpec:
     sinks: tuple[Group, ...] = ()
     #: What writes the files of its frames (``output.frame_files``); a sensor without gives none.
     frames: Callable[..., Any] | None = None
+    #: Texts among the readings that become files beside a record (``output.text_logs.TextFile``).
+    texts: tuple[Any, ...] = ()
     #: Whether an output depends on an input.
     depends: Callable[[str, str], bool] = all_depend
     #: Whether its step is compiled: ``create`` makes a ``stepped.SteppedSensor``.
@@ -196,7 +198,7 @@ class SensorSpec:
     @property
     def needs_scene(self) -> bool:
         """Whether there is always a scene: one by its name where no handle is given."""
-        return any(name == SCENE for name, _, _ in scalars_of(self.parameters))
+        return any(name == SCENE and start for name, _, start in scalars_of(self.parameters))
 
     def inputs_of(self, output: str) -> list[str]:
         """The inputs that an output depends on; numbers, times and files of samples on none."""

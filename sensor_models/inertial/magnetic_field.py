@@ -6,34 +6,26 @@
 Model of the dipole: ``kernels.inertial.magnetic_field`` (AGX, section 4.5). Fields do not change
 with time.
 
-The Earth's field is that of the World Magnetic Model WMM2025 (NOAA/NCEI and British Geological
-Survey; degree 12, valid from 2025.0 to 2030.0), evaluated by the package ``pygeomag``. For it the
-world frame is east-north-up: x points east, y north and z up, and the field is uniform, as it
-changes by some 1e-11 T over a metre. Not modelled: crust, daily variation, magnetic storms.
+The Earth's field is that of ``core.earth_magnetism``. For it the world frame is east-north-up: x
+points east, y north and z up, and the field is uniform, as it changes by some 1e-11 T over a metre.
+A scene with an origin may have a heading, too (``core.earth_magnetism.field_of_world``).
 """
 
 import datetime
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sensor_models.core.earth_magnetism import VALID_HEIGHTS, VALID_YEARS, flux_density
 from sensor_models.core.quantities import ParameterError, boolean, check, real
 from sensor_models.kernels.inertial.magnetic_field import DIPOLE_SIZE, field_at
 
 Vector = tuple[float, float, float]
 Floats = NDArray[np.float64]
 FieldFunction = Callable[[Floats], ArrayLike]
-
-TESLA_PER_NANOTESLA = 1e-9
-
-#: What WMM2025 is made for: decimal years, and heights in m over the WGS84 ellipsoid.
-VALID_YEARS = (2025.0, 2030.0)
-VALID_HEIGHTS = (-1000.0, 850_000.0)
 
 
 @dataclass(frozen=True)
@@ -167,51 +159,9 @@ def earth_field(
 ) -> MagneticField:
     """The Earth's field at a place and date, in a world frame of east, north and up.
 
-    Args:
-        latitude: geodetic latitude in rad, north is positive.
-        longitude: longitude in rad, east is positive.
-        height: height over the WGS84 ellipsoid in m.
-        date: a date, or a year with its fraction.
+    As ``core.earth_magnetism.flux_density``.
     """
-    year = date if isinstance(date, float | int) else decimal_year(date)
-    _check_range("latitude", latitude, (-0.5 * math.pi, 0.5 * math.pi), "rad")
-    _check_range("longitude", longitude, (-math.tau, math.tau), "rad")
-    _check_range("height", height, VALID_HEIGHTS, "m")
-    _check_range("date", year, VALID_YEARS, "(year)")
-    found = _world_magnetic_model().calculate(
-        math.degrees(latitude), math.degrees(longitude), height / 1000.0, year
-    )
-    # the model's components point north, east and down
-    east, north, up = found.y, found.x, -found.z
-    return uniform(
-        (TESLA_PER_NANOTESLA * east, TESLA_PER_NANOTESLA * north, TESLA_PER_NANOTESLA * up)
-    )
-
-
-def decimal_year(date: datetime.date) -> float:
-    """A date as a year with its fraction, at the start of the day."""
-    start = datetime.date(date.year, 1, 1)
-    end = datetime.date(date.year + 1, 1, 1)
-    day = datetime.date(date.year, date.month, date.day)
-    return date.year + (day - start).days / (end - start).days
-
-
-@cache
-def _world_magnetic_model() -> Any:
-    """WMM2025 by name: the package's own default is whatever model is the newest."""
-    # Late, because most magnetometers are given their field.
-    import pygeomag
-    from pygeomag.wmm.wmm_2025 import WMM_2025
-
-    return pygeomag.GeoMag(coefficients_data=WMM_2025)
-
-
-def _check_range(name: str, value: float, allowed: tuple[float, float], unit: str) -> None:
-    if not allowed[0] <= value <= allowed[1]:
-        raise ParameterError(
-            f"{name} = {value} {unit} is out of range, "
-            f"allowed is {allowed[0]:g} to {allowed[1]:g} {unit}"
-        )
+    return uniform(flux_density(latitude, longitude, height, date))
 
 
 def _vector(values: ArrayLike, name: str, unit: str) -> Floats:

@@ -67,6 +67,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "inertial": ("math",),
     "wheel": ("math",),
     "camera": ("math", "light", "tracing"),
+    "gnss": ("math", "tracing"),
     "lidar": ("math", "light", "tracing"),
 }
 

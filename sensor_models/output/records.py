@@ -53,6 +53,7 @@ from sensor_models.output.files import (
     safe_file_name,
 )
 from sensor_models.output.spool import Spool
+from sensor_models.output.text_logs import TextLog
 
 Chunk = npt.NDArray[np.void]
 
@@ -166,6 +167,10 @@ class Record:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def log_beside(self, suffix: str) -> TextLog:
+        """A log of texts beside the file of the record, under the same name."""
+        return TextLog(self.file.with_name(f"{safe_file_name(self.sensor)}.{suffix}"), self._index)
 
     def append(self, index: int, time: float, values: Sequence[float | int | bool]) -> None:
         """Record a sample: values in the order of the columns after ``time``."""

@@ -8,7 +8,8 @@ Frames are written where somebody asked for it: with ``write_files`` on, or wher
 ``output_directory`` names a place. A sensor that sees fills a disk within minutes.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import IntEnum
 from operator import itemgetter
@@ -16,9 +17,10 @@ from typing import Any, Protocol
 
 from sensor_models.core.quantities import boolean, choice
 from sensor_models.core.sensor import Result
-from sensor_models.core.spec import Group, scalars_of
+from sensor_models.core.spec import Group, SensorSpec, scalars_of
 from sensor_models.output.frame_files import FrameFiles, FrameWriter
 from sensor_models.output.records import Record, RecordFormat, RecordParameters
+from sensor_models.output.text_logs import TextFile
 
 
 class WriteFiles(IntEnum):
@@ -65,7 +67,7 @@ def wants_files(parameters: FileParameters) -> bool:
 
 
 class RecordSink:
-    """All samples, or a table of all frames, in one file."""
+    """All samples, or a table of all frames, in one file, and the texts among them in others."""
 
     def __init__(
         self,
@@ -73,8 +75,16 @@ class RecordSink:
         readings: tuple[Group, ...],
         parameters: RecordParameters,
         effective: Mapping[str, object],
+        texts: Iterable[TextFile] = (),
     ) -> None:
         self._record = Record(sensor, readings, parameters, effective)
+        names = [name for name, _, _ in scalars_of(readings)]
+        #: The logs of texts, and where these are among the values.
+        self._texts = [
+            (names.index(t.reading), self._record.log_beside(t.suffix))
+            for t in texts
+            if effective[t.on]
+        ]
         numbers = [i for i, (_, q, _) in enumerate(scalars_of(readings)) if q.kind != "string"]
         every = len(numbers) == len(scalars_of(readings))
         self._numbers = None if every else itemgetter(*numbers)
@@ -83,6 +93,8 @@ class RecordSink:
         """Record a result."""
         values = result.values if self._numbers is None else self._numbers(result.values)
         self._record.append(result.number, result.time, values)
+        for place, log in self._texts:
+            log.append(result.number, result.values[place])
 
     @property
     def next_index(self) -> int:
@@ -92,14 +104,21 @@ class RecordSink:
     def rewind(self, index: int) -> None:
         """Continue at a result, whether it is one recorded before or one further on."""
         self._record.rewind(index)
+        for _, log in self._texts:
+            log.rewind(index)
 
     def publish(self) -> None:
         """Write the file as it is; the record may still be rewound and go on."""
         self._record.publish()
+        for _, log in self._texts:
+            log.publish()
 
     def close(self) -> None:
         """Finish the file."""
-        self._record.close()
+        with ExitStack() as stack:  # all are closed, whichever fails
+            stack.callback(self._record.close)
+            for _, log in self._texts:
+                stack.callback(log.close)
 
 
 class FrameSink:
@@ -152,7 +171,7 @@ class FrameSink:
 
 def open_record(
     sensor: str,
-    readings: tuple[Group, ...],
+    spec: SensorSpec,
     parameters: Any,
     directory: str,
     effective: Mapping[str, object],
@@ -162,4 +181,4 @@ def open_record(
         return None
     if isinstance(parameters, FrameTableParameters):
         parameters = RecordParameters(True, directory, parameters.record_format)
-    return RecordSink(sensor, readings, parameters, effective)
+    return RecordSink(sensor, spec.readings, parameters, effective, spec.texts)

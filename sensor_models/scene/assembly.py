@@ -13,7 +13,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sensor_models.core.earth_magnetism import field_of_world
 from sensor_models.core.frames import Quaternion, matrix_from_quaternion, unit_orientation
+from sensor_models.core.georeference import Georeference
 from sensor_models.core.quantities import ParameterError
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.limits import MAX_INSTANCES
@@ -86,11 +88,32 @@ class Assembly:
             media=tuple(media.values()),
             volumes=volumes,
             gravity=manifest.world.gravity,
-            magnetic_field=manifest.world.magnetic_field,
+            magnetic_field=self._magnetic_field(),
+            origin=self._origin(),
             sky=sky_of(manifest.sky),
             labels={number: name for name, number in manifest.labels.items()},
             files=tuple(self.source.files),
         )
+
+    def _origin(self) -> Georeference | None:
+        """Where the world is on the Earth, if that is said."""
+        given = self.manifest.world.origin
+        if given is None:
+            return None
+        latitude, longitude, heading = map(
+            math.radians, (given.latitude_deg, given.longitude_deg, given.heading_deg)
+        )
+        return Georeference(latitude, longitude, given.height, heading)
+
+    def _magnetic_field(self) -> tuple[float, float, float]:
+        """The field that is given, or that of the Earth."""
+        world, origin = self.manifest.world, self._origin()
+        if world.earth_field_date is None or origin is None:  # the schema wants both
+            return world.magnetic_field
+        try:
+            return field_of_world(origin, world.earth_field_date)
+        except ParameterError as error:
+            raise SceneError(self.path, "world.earth_field_date", str(error)) from error
 
     def _media(self) -> dict[str, Medium]:
         """The media by name; the first fills the world."""

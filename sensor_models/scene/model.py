@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sensor_models.core.georeference import Georeference
 from sensor_models.core.quantities import ParameterError
 
 #: Label of what has none, and id of what a ray missed.
@@ -239,6 +240,7 @@ class Scene:
     volumes: tuple[MediumVolume, ...] = ()
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.80665)
     magnetic_field: tuple[float, float, float] = (0.0, 0.0, 0.0)  # T
+    origin: Georeference | None = None  # where the origin of the world is on the Earth
     sky: Sky = field(default_factory=Sky)
     labels: dict[int, str] = field(default_factory=dict)  # names of semantic labels
     files: tuple[Path, ...] = ()  # everything it was read from, for its digest

@@ -6,6 +6,7 @@ for itself; what needs more than one table or the files is checked where the sce
 ``_mm_h``).
 """
 
+import datetime
 import difflib
 import json
 import math
@@ -62,12 +63,36 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
 
+class Origin(Table):
+    """The place on the Earth that the origin of the world is at (WGS 84)."""
+
+    latitude_deg: float = _doc("geodetic, north positive", ..., ge=-90.0, le=90.0)
+    longitude_deg: float = _doc("east positive", ..., ge=-180.0, le=180.0)
+    height: float = _doc("over the ellipsoid, m", 0.0, ge=-1e5, le=1e5)
+    heading_deg: float = _doc(
+        "azimuth of +y, clockwise from north; at 0, x points east", 0.0, ge=-360.0, le=360.0
+    )
+
+
 class World(Table):
-    """What fills the world."""
+    """What fills the world, and where on the Earth it is."""
 
     gravity: Vector = _doc("m/s2, world frame", (0.0, 0.0, -9.80665))
     magnetic_field: Vector = _doc("T, world frame", (0.0, 0.0, 0.0))
+    earth_field_date: datetime.date | None = _doc(
+        "takes the magnetic field of the Earth at the origin on this date, such as 2026-07-01"
+    )
     medium: Name | None = _doc("the medium outside of all volumes; without it, vacuum")
+    origin: Origin | None = _doc("where the origin of the world is on the Earth")
+
+    @model_validator(mode="after")
+    def _check_field(self) -> "World":
+        if self.earth_field_date is not None:
+            if self.origin is None:
+                raise ValueError("earth_field_date needs an origin")
+            if "magnetic_field" in self.model_fields_set:
+                raise ValueError("gives magnetic_field and earth_field_date, allowed is one")
+        return self
 
 
 class SkyTable(Table):

@@ -40,6 +40,18 @@ class SceneName:
     )
 
 
+@dataclass(frozen=True)
+class OptionalScene:
+    """The world around where no handle is connected, if there is one."""
+
+    scene: str = string(
+        "",
+        "Path of a scene's manifest, or the name of a built-in scene, used where scene_handle is "
+        "0; empty for none",
+        name=SCENE,
+    )
+
+
 class SceneUse:
     """Opens the scenes that handles stand for.
 

@@ -45,6 +45,13 @@ def lidar_bars(master: Path, files: FmuFiles) -> list[Bar]:
     return lidar.bars(master, files)
 
 
+def gnss_bars() -> list[Bar]:
+    """The bars of the GNSS receiver."""
+    from tests.bench import gnss
+
+    return gnss.bars()
+
+
 def body_bars(files: FmuFiles) -> list[Bar]:
     """The bars of bodies that move."""
     from tests.bench import bodies
@@ -60,6 +67,7 @@ SUBJECTS: dict[str, Subject] = {
     "imu": lambda master, fmu: inertial.bars(master, fmu("Imu")),
     "depth": lambda master, fmu: depth_bars(master, fmu("DepthCamera")),
     "lidar": lambda master, fmu: lidar_bars(master, fmu("Lidar")),
+    "gnss": lambda _master, _fmu: gnss_bars(),
     "bodies": lambda _, fmu: body_bars(fmu("Lidar")),
     "tracing": lambda _master, _fmu: tracing_bars(),
 }

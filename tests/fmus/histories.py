@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sensor_models.core.faults import FaultMode
+from sensor_models.gnss.parameters import ErrorMode, Multipath, Solution
 from sensor_models.inertial.corruption import DriftType
 from sensor_models.lidar.parameters import ScanMode
 from sensor_models.output.sinks import WriteFiles
@@ -36,6 +37,19 @@ INERTIAL = {**BETWEEN, **TRIAXIAL}
 #: A small frame of a small scene, with noise.
 SEEN: dict[str, Any] = {**BETWEEN, "scene": "targets", "write_files": WriteFiles.off}
 CAMERA = {**SEEN, "width": 8, "height": 6, "noise.on": True, "noise.multiplier": 0.05}
+#: Fixes that are late, of ranges with errors and detours, in a scene; and sentences of them.
+RECEIVER = {
+    **BETWEEN,
+    "scene": "street_canyon",
+    "error.mode": ErrorMode.pseudorange,
+    "multipath": Multipath.bias,
+    "velocity.correlated": 0.1,
+    "solution": Solution.rtk,
+    "rtk.convergence_time": 0.2,
+    "latency": 0.06,
+    "nmea.on": True,
+    "rinex.on": True,
+}
 LIDAR = {
     **SEEN,
     "pattern.rows": 6,
@@ -60,6 +74,7 @@ OWN: dict[str, dict[str, Any]] = {
         "magnetometer.field.z": 0.5,
     },
     "DepthCamera": CAMERA,
+    "Gnss": RECEIVER,
     "Lidar": LIDAR,
 }
 MODELS = SENSORS
@@ -73,7 +88,7 @@ def parameters_of(model: str) -> dict[str, Any]:
 def motion_of(instance: Instance) -> Callable[[float], dict[str, float]]:
     """A motion of all Real inputs that move, with a fault for a while."""
     moving = [n for n in instance.names("input") if n.startswith(("joint.", "body."))]
-    faults = [n for n in instance.names("input") if re.search(r"\bfault(\.[xyz])?\.mode$", n)]
+    faults = [n for n in instance.names("input") if re.search(r"\bfault(\.\w+)*\.mode$", n)]
 
     def motion(time: float) -> dict[str, float]:
         values = {name: (n + 1) * np.sin(9.0 * time + n) for n, name in enumerate(moving)}

@@ -35,6 +35,7 @@ EQUATIONS = {
     "Accelerometer": "sensor_models.kernels.inertial.signals",
     "DepthCamera": "sensor_models.kernels.camera.depth",
     "Encoder": "sensor_models.kernels.wheel.encoder",
+    "Gnss": "sensor_models.kernels.gnss.receiver",
     "Gyroscope": "sensor_models.kernels.inertial.triaxial",
     "Imu": "sensor_models.kernels.inertial.unit",
     "Lidar": "sensor_models.kernels.light.tree",

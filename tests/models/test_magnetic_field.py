@@ -8,13 +8,13 @@ import pygeomag
 import pytest
 
 from sensor_models.catalog import spec_of
+from sensor_models.core.earth_magnetism import decimal_year
 from sensor_models.core.quantities import ParameterError
 from sensor_models.core.sensor import Held, Inputs, Setup
 from sensor_models.core.spec import Groups, scalars_of
 from sensor_models.inertial.magnetic_field import (
     EarthParameters,
     MagneticField,
-    decimal_year,
     dipole,
     earth_field,
     function_of_place,

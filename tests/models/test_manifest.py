@@ -11,6 +11,7 @@ import pytest
 
 import build_fmus
 from scenes.making import Solid, write_glb
+from sensor_models.core.georeference import Georeference
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.limits import MAX_INSTANCES, MAX_TRIANGLES
 from sensor_models.scene.manifest import digest_of, load_scene, manifest_path, scene_folder
@@ -35,6 +36,25 @@ def test_world_holds_gravity_and_magnetic_field(tmp_path: Path) -> None:
     assert scene.magnetic_field == (1e-6, 2e-6, -3e-6)
 
 
+def test_a_world_may_be_somewhere_on_the_earth(tmp_path: Path) -> None:
+    assert load_scene(write_manifest(tmp_path, "")).origin is None
+    place = "latitude_deg = -33.5, longitude_deg = 151, height = 20, heading_deg = 90"
+    scene = load_scene(write_manifest(tmp_path, f"[world]\norigin = {{ {place} }}\n"))
+    expected = Georeference(math.radians(-33.5), math.radians(151.0), 20.0, math.pi / 2)
+    assert scene.origin == expected
+    assert scene.magnetic_field == (0.0, 0.0, 0.0)
+
+
+def test_the_field_of_the_earth_is_turned_as_the_world_is(tmp_path: Path) -> None:
+    # Published with the model: 2025.0, 28 km, 89 N, 121 W; north, east and down in nT.
+    north, east, down = -255.0, -1482.0, 56194.0
+    place = "latitude_deg = 89, longitude_deg = -121, height = 28000, heading_deg = 90"
+    text = f"[world]\norigin = {{ {place} }}\nearth_field_date = 2025-01-01\n"
+    field = load_scene(write_manifest(tmp_path, text)).magnetic_field
+    # y points east then, and x south; values are published to whole nT
+    assert np.array(field) * 1e9 == pytest.approx([-north, east, -down], abs=0.51)
+
+
 def test_a_folder_stands_for_the_manifest_in_it(tmp_path: Path) -> None:
     path = write_manifest(tmp_path, BOX)
     assert load_scene(tmp_path).files == load_scene(path).files == (path.resolve(),)
@@ -52,7 +72,8 @@ def test_a_name_is_a_built_in_scene_whatever_lies_in_the_working_directory(
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(SceneError, match=r"'yrad'.*bush_and_wall, corridor, targets, yard"):
+    known = "bush_and_wall, corridor, street_canyon, targets, yard"
+    with pytest.raises(SceneError, match=rf"'yrad'.*{known}"):
         scene_folder("yrad")
 
 

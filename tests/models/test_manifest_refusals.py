@@ -30,6 +30,10 @@ def refusal(path: Path, **known: bool) -> str:
     return message.removeprefix(f"{path}: ")
 
 
+#: A world on the Earth.
+EARTH = "[world]\norigin = { latitude_deg = 48.1, longitude_deg = 11.6 }\n"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -48,6 +52,21 @@ def refusal(path: Path, **known: bool) -> str:
         (BOX + "label = 'x'", r"instances\[0\].label: there is no label 'x', there are: none"),
         (BOX + "body = 'x'", r"instances\[0\].body: there is no body 'x', there are: none"),
         ("[[instances]]\nmesh = 'x'", r"instances\[0\].mesh: there is no mesh 'x'"),
+        (
+            "[world]\norigin = { latitude_deg = 91, longitude_deg = 0 }",
+            "world.origin.latitude_deg: must be less than or equal to 90, not 91",
+        ),
+        ("[world]\norigin = { latitude_deg = 9 }", "world.origin.longitude_deg: is missing"),
+        ("[world]\nearth_field_date = 2026-07-01", "world: earth_field_date needs an origin"),
+        (
+            EARTH + "earth_field_date = 2026-07-01\nmagnetic_field = [0, 0, 0]",
+            "world: gives magnetic_field and earth_field_date, allowed is one",
+        ),
+        (
+            EARTH + "earth_field_date = 2031-07-01",
+            r"world.earth_field_date: date = 2031\.\d+ \(year\) is out of range",
+        ),
+        (EARTH + "earth_field_date = 'today'", "world.earth_field_date: must be a valid date"),
         ("[world]\nmedium = 'x'", "world.medium: there is no medium 'x', there are: none"),
         (BOX + "orientation = [0, 0, 0, 0]", r"instances\[0\].orientation: .* has no direction"),
         (

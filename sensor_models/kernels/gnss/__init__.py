@@ -1,0 +1,1 @@
+"""Satellite navigation: geodesy, orbits, the sky above an antenna, errors and the fix."""
