@@ -103,17 +103,22 @@ class FrameWriter:
         return self.directory / f"{self._stem}-{frame:06d}.{file.suffix}"
 
     def put(self, frame: FrameFiles) -> None:
-        """Write a frame soon; its arrays must not be changed until it is done."""
+        """Write a frame soon; its arrays must not be changed until it is done.
+
+        Raises:
+            OutputError: if frames before could not be written; this one is taken all the same, so
+                that each frame is written or counted as lost.
+        """
         taken = False
         try:
             self._check_process()
-            self._report_news()
             if not self._closed:
                 self._worker.put(partial(self._do, frame))
                 taken = True
         finally:
             if not taken:
                 frame.done()
+        self._report_news()
 
     @property
     def taken(self) -> int:

@@ -147,9 +147,9 @@ class FrameSink:
     def take(self, result: Result) -> None:
         """Write the files of a frame soon."""
         frame = FrameFiles(result.number, result.files, result.known, result.done)
-        self._writer.put(frame)
         if result.files:
             self.newest = str(self._writer.path_of(result.number, result.files[0]))
+        self._writer.put(frame)
 
     def name_newest(self, name: Callable[[str], None], *, of_all: bool = False) -> None:
         """Wait for the files of the steps before, or of all, and name the newest unless it is lost.
