@@ -47,6 +47,9 @@ class WaveStore:
         )
         self.count = 0  # of samples
 
+    def __del__(self) -> None:
+        self._samples.close()
+
     def clear(self) -> None:
         """Forget all waveforms."""
         self._rows.clear()
@@ -90,8 +93,8 @@ class EchoCloud(CloudBuffer):
     def saved(self, rays: int) -> dict[str, NDArray[Any]]:
         """The points of the first rays and all waveforms, as arrays."""
         store = self.waves or WaveStore()
-        waves = {"waves": store.rows().view(np.uint8).copy(), "samples": store.samples().copy()}
-        return {**super().saved(rays), **waves}
+        rows = store.rows().view(np.uint8).copy()
+        return {**super().saved(rays), "waves": rows, "samples": store.samples().copy()}
 
     def load(self, saved: Mapping[str, NDArray[Any]], rays: int) -> None:
         """Take over what was saved; ValueError if it does not fit."""

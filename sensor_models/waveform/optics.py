@@ -93,7 +93,8 @@ def gaussian_kernel(sigma: float) -> Floats:
     if half == 0:
         return np.ones(1)
     kernel: Floats = np.exp(-0.5 * (np.arange(-half, half + 1) / sigma) ** 2)
-    return kernel / kernel.sum()
+    kernel /= kernel.sum()
+    return kernel
 
 
 def pack_pulse(own: WaveformParameters) -> Pulse:

@@ -217,10 +217,10 @@ class WaveformParameters:
     def as_lidar(self) -> LidarParameters:
         """What of it a ``Lidar`` has."""
         names = {field.name for field in dataclasses.fields(LidarParameters)}
-        own = {name: value for name, value in vars(self).items() if name in names - {"subrays"}}
+        own: dict[str, Any] = {n: v for n, v in vars(self).items() if n in names - {"subrays"}}
         own["max_range"] = max(self.reach, self.min_range + 1e-9)
-        modes = {"return_mode": ReturnMode.all, "max_returns": self.max_echoes}
-        return LidarParameters(**own, **modes, pulse_length=self.pulse_duration)
+        own |= {"return_mode": ReturnMode.all, "max_returns": self.max_echoes}
+        return LidarParameters(**own, pulse_length=self.pulse_duration)
 
 
 @dataclass(frozen=True)

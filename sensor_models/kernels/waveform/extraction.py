@@ -199,7 +199,7 @@ def extract(
 
     ``level`` is the threshold and ``sigma`` the noise, both in W.
     """
-    held = find_candidates(signal, first, last, ask, level, sigma, found)
+    held: int = find_candidates(signal, first, last, ask, level, sigma, found)
     if ask.way == GAUSSIAN:
         held = decompose(signal, first, last, ask, level, sigma, held, found)
         sort_echoes(found.echoes, held)

@@ -98,7 +98,7 @@ def write_echo(
 ) -> float:
     """Write a point; gives its range. ``echo``: range, intensity, then what a record has of it."""
     draw = draw_of(scan, detector, ray, number) if has_distance_noise(detector) else 0.0
-    distance = measured(detector, echo[0], draw)
+    distance: float = measured(detector, echo[0], draw)
     cosine, toward = 1.0, (0.0, 0.0, 0.0)
     entity = material = label = -1
     node = atmospheric = 0

@@ -235,7 +235,7 @@ def background_of(receiver: Receiver, work: Work) -> float:
     if receiver.band_area <= 0.0:
         return 0.0
     sky = max(1.0 - work.light[0], 0.0) * receiver.skylight
-    return receiver.band_area * (work.light[1] + sky)
+    return float(receiver.band_area * (work.light[1] + sky))
 
 
 @njit(cache=True, error_model="numpy")

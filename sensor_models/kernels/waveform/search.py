@@ -119,7 +119,7 @@ def crossing_before(signal: Floats, first: int, top: int, level: float) -> float
     if k == first:
         return float(first)
     low, high = signal[k - 1], signal[k]
-    return k - (high - level) / (high - low) if high > low else float(k)
+    return float(k - (high - level) / (high - low)) if high > low else float(k)
 
 
 @njit(**ACCESS)
@@ -131,7 +131,7 @@ def crossing_after(signal: Floats, top: int, last: int, level: float) -> float:
     if k == last - 1:
         return float(k)
     high, low = signal[k], signal[k + 1]
-    return k + (high - level) / (high - low) if high > low else float(k)
+    return float(k + (high - level) / (high - low)) if high > low else float(k)
 
 
 @njit(**ACCESS)
@@ -166,7 +166,7 @@ def value_at(signal: Floats, place: float) -> float:
     if k < 0 or k >= len(signal) - 1:
         return 0.0
     part = place - k
-    return (1.0 - part) * signal[k] + part * signal[k + 1]
+    return float((1.0 - part) * signal[k] + part * signal[k + 1])
 
 
 @njit(**ACCESS)
@@ -178,7 +178,7 @@ def constant_fraction(signal: Floats, last: int, begin: int, ask: Extraction) ->
         now = f * signal[k] - value_at(signal, k - d)
         if was > 0.0 and now <= 0.0:
             bias = 0.5 * d + ask.sigma**2 * math.log(f) / d
-            return k - 1 + was / (was - now) - bias
+            return float(k - 1 + was / (was - now) - bias)
         was = now
     return -1.0
 
@@ -190,7 +190,7 @@ def mean_place(signal: Floats, first: int, last: int, top: int, reach: int) -> f
     for k in range(max(top - reach, first), min(top + reach + 1, last)):
         total += signal[k]
         moment += signal[k] * (k - top)
-    return top + moment / total if total > 0.0 else float(top)
+    return float(top + moment / total) if total > 0.0 else float(top)
 
 
 @njit(**APART)
@@ -220,4 +220,4 @@ def width_at(signal: Floats, first: int, last: int, top: int) -> float:
     left = top - crossing_before(signal, first, top, half)
     right = crossing_after(signal, top, last, half) - top
     # A neighbour may hide one side: then the other one counts.
-    return max(2.0 * min(left, right), 0.5) / FWHM
+    return float(max(2.0 * min(left, right), 0.5) / FWHM)
