@@ -45,6 +45,13 @@ def lidar_bars(master: Path, files: FmuFiles) -> list[Bar]:
     return lidar.bars(master, files)
 
 
+def waveform_bars() -> list[Bar]:
+    """The bars of the full-waveform lidar."""
+    from tests.bench import waveform
+
+    return waveform.bars()
+
+
 def body_bars(files: FmuFiles) -> list[Bar]:
     """The bars of bodies that move."""
     from tests.bench import bodies
@@ -61,6 +68,7 @@ SUBJECTS: dict[str, Subject] = {
     "depth": lambda master, fmu: depth_bars(master, fmu("DepthCamera")),
     "lidar": lambda master, fmu: lidar_bars(master, fmu("Lidar")),
     "bodies": lambda _, fmu: body_bars(fmu("Lidar")),
+    "waveform": lambda _master, _fmu: waveform_bars(),
     "tracing": lambda _master, _fmu: tracing_bars(),
 }
 

@@ -18,43 +18,59 @@ from sensor_models.kernels.tracing.packets import ACCESS
 from sensor_models.kernels.waveform.layout import Floats, Found
 
 MOST_STEPS = 20
-LAST = 1e-5
+LAST = 1e-4
 #: Beyond so many standard deviations a Gaussian adds nothing that a float would show.
 REACH = 7.0
 APART = {**ACCESS, "forceinline": False}
 
 
-@njit(**APART)
-def residual(signal: Floats, first: int, last: int, echoes: Floats, count: int) -> float:
-    """Sum of the squares of what a sum of Gaussians leaves of the samples."""
-    total = 0.0
-    for k in range(first, last):
-        left = signal[k]
-        for i in range(count):
-            z = (k - echoes[i, 1]) / echoes[i, 2]
-            if abs(z) < REACH:
-                left -= echoes[i, 0] * math.exp(-0.5 * z * z)
-        total += left * left
-    return total
+@njit(**ACCESS)
+def height_of(echoes: Floats, i: int, k: int, running: Floats) -> float:
+    """A Gaussian of height 1 at a sample, from that at the sample before.
+
+    Samples are asked for one after the other. ``running`` holds for each echo its last value, the
+    factor that leads to the next one, and that of the factor; they are begun within ``REACH``.
+    """
+    z = (k - echoes[i, 1]) / echoes[i, 2]
+    if abs(z) >= REACH:
+        running[i, 0] = 0.0
+    elif running[i, 0] == 0.0:
+        step = 1.0 / echoes[i, 2]
+        running[i, 0] = math.exp(-0.5 * z * z)
+        running[i, 1] = math.exp(-step * (z + 0.5 * step))
+        running[i, 2] = math.exp(-step * step)
+    else:
+        running[i, 0] *= running[i, 1]
+        running[i, 1] *= running[i, 2]
+    return float(running[i, 0])
 
 
 @njit(**APART)
 def normal_equations(
-    signal: Floats, first: int, last: int, echoes: Floats, count: int, found: Found
+    signal: Floats,
+    first: int,
+    last: int,
+    echoes: Floats,
+    count: int,
+    matrix: Floats,
+    slope: Floats,
+    found: Found,
 ) -> float:
     """Matrix (its lower half) and right side of a step; gives the sum of squares."""
-    size, partial = 3 * count, found.partial
+    size, partial, running = 3 * count, found.partial, found.running
     for i in range(size):
-        found.slope[i] = 0.0
+        slope[i] = 0.0
         for j in range(i + 1):
-            found.matrix[i, j] = 0.0
+            matrix[i, j] = 0.0
+    for i in range(count):
+        running[i, 0] = 0.0
     total = 0.0
     for k in range(first, last):
         left = signal[k]
         for i in range(count):
+            height = height_of(echoes, i, k, running)
             a, w = echoes[i, 0], echoes[i, 2]
             z = (k - echoes[i, 1]) / w
-            height = math.exp(-0.5 * z * z) if abs(z) < REACH else 0.0
             left -= a * height
             partial[3 * i] = height
             partial[3 * i + 1] = a * height * z / w
@@ -62,9 +78,11 @@ def normal_equations(
         total += left * left
         for i in range(size):
             own = partial[i]
-            found.slope[i] += own * left
+            if own == 0.0:
+                continue
+            slope[i] += own * left
             for j in range(i + 1):
-                found.matrix[i, j] += own * partial[j]
+                matrix[i, j] += own * partial[j]
     return total
 
 
@@ -116,23 +134,26 @@ def step_to(echoes: Floats, trial: Floats, count: int, change: Floats) -> float:
 @njit(**APART)
 def fit(signal: Floats, first: int, last: int, echoes: Floats, count: int, found: Found) -> float:
     """Improve ``echoes`` (amplitude, place, sigma) in place; the sum of squares that is left."""
-    damping, total = 1e-3, 0.0
-    fresh = True
+    damping, size = 1e-3, 3 * count
+    matrix, slope = found.matrix, found.slope
+    total = normal_equations(signal, first, last, echoes, count, matrix, slope, found)
     for _ in range(MOST_STEPS):
-        if fresh:
-            total = normal_equations(signal, first, last, echoes, count, found)
-        if not solve(found, 3 * count, damping):
-            damping, fresh = max(10.0 * damping, 1e-6), False
+        if not solve(found, size, damping):
+            damping = max(10.0 * damping, 1e-6)
             continue
         largest = step_to(echoes, found.trial, count, found.change)
-        reached = residual(signal, first, last, found.trial, count)
-        fresh = reached <= total
-        if fresh:
+        trial, matrix, slope = found.trial, found.next_matrix, found.next_slope
+        reached = normal_equations(signal, first, last, trial, count, matrix, slope, found)
+        if reached <= total:
             damping *= 0.05
             total = reached
             for i in range(count):
                 for k in range(3):
-                    echoes[i, k] = found.trial[i, k]
+                    echoes[i, k] = trial[i, k]
+            for i in range(size):
+                found.slope[i] = slope[i]
+                for j in range(i + 1):
+                    found.matrix[i, j] = matrix[i, j]
         else:
             damping = max(10.0 * damping, 1e-6)
         if largest < LAST:

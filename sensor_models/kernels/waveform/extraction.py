@@ -7,7 +7,7 @@ A decomposition goes through these steps for echoes that overlap, group by group
     prove    the weakest goes if the sum of squares without it is not larger by more than noise
              gives: c sigma^2 (3 + 3 sqrt(6)), mean and three standard deviations of chi squared
              with 3 degrees, where c = 2 sqrt(pi) s_f is the number of samples that filtered noise
-             repeats itself over. Without noise, by 1e-6 of the sum of squares of the samples
+             repeats itself over. Without noise, by 1e-4 of the sum of squares of the samples
     drop     what is below the threshold or narrower than the least width goes; fit once more
     unfold   w^2 - s_f^2: the filter is taken out of the widths
 
@@ -32,13 +32,14 @@ from sensor_models.kernels.waveform.search import (
     find_candidates,
     largest_near,
     say_when,
+    vertex,
     width_at,
 )
 
 #: Mean and three standard deviations of chi squared with 3 degrees of freedom.
 PROOF = 3.0 + 3.0 * math.sqrt(6.0)
 #: The same where there is no noise, of the sum of squares of the samples.
-EXACT = 1e-6
+EXACT = 1e-4
 APART = {**ACCESS, "forceinline": False}
 
 
@@ -143,7 +144,8 @@ def decompose(
     echoes = found.echoes
     for i in range(candidates):
         top = found.place[i]
-        echoes[i, 0], echoes[i, 1] = max(signal[top], level), float(top)
+        place, height = vertex(signal, first, last, top)
+        echoes[i, 0], echoes[i, 1] = max(height, level), place
         echoes[i, 2] = width_at(signal, first, last, top)
     kept, begin = 0, 0
     while begin < candidates:

@@ -122,6 +122,9 @@ class Found(NamedTuple):
     slope: Floats  # (3 n,)
     change: Floats  # (3 n,)
     partial: Floats  # (3 n,)
+    next_matrix: Floats  # (3 n, 3 n)
+    next_slope: Floats  # (3 n,)
+    running: Floats  # (n, 3): values of Gaussians from sample to sample
     trial: Floats  # (n, 3)
     spare: Floats  # (n, 3)
 
@@ -155,6 +158,9 @@ def new_found(samples: int) -> Found:
         np.zeros(3 * n),
         np.zeros(3 * n),
         np.zeros(3 * n),
+        np.zeros((3 * n, 3 * n)),
+        np.zeros(3 * n),
+        np.zeros((n, 3)),
         np.zeros((n, 3)),
         np.zeros((n, 3)),
     )

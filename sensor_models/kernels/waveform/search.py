@@ -36,6 +36,8 @@ from sensor_models.kernels.waveform.layout import (
 FWHM = 2.0 * math.sqrt(2.0 * math.log(2.0))
 #: Of the second difference of smoothed white noise, over that of the noise: (1, 0, -2, 0, 1)/4.
 CURVED = math.sqrt(6.0) / 4.0
+#: Second difference of a shoulder, as a share of what a lone echo of that height has.
+LEAST_BEND = 0.02
 APART = {**ACCESS, "forceinline": False}
 
 
@@ -95,7 +97,7 @@ def find_candidates(
         if smooth[k] <= level:
             continue
         bend = smooth[k - 1] - 2.0 * smooth[k] + smooth[k + 1]
-        if not bend < -max(3.0 * CURVED * sigma, 1e-3 * smooth[k] / (1.0 + ask.sigma**2)):
+        if not bend < -max(3.0 * CURVED * sigma, LEAST_BEND * smooth[k] / (1.0 + ask.sigma**2)):
             continue
         before = smooth[k - 2] - 2.0 * smooth[k - 1] + smooth[k]
         after = smooth[k] - 2.0 * smooth[k + 1] + smooth[k + 2]
