@@ -251,7 +251,7 @@ def test_energy_in_all_bins_is_that_of_all_rays(kind):
     angle = 0.03 * 0.03 * along[:, 0] / way**2
     energy = 5e-9 / FWHM * math.sqrt(math.tau)
     expected = energy * (pulse.share * 0.8 / math.pi * cosine * angle).sum()
-    assert shot.energy == pytest.approx(expected, rel=1e-5)  # rays and samples are float32
+    assert shot.energy == pytest.approx(expected, rel=1e-6)
 
 
 def test_a_target_that_fills_the_beam_returns_its_own_intensity_and_power():

@@ -136,7 +136,7 @@ def fit(signal: Floats, first: int, last: int, echoes: Floats, count: int, found
     """Improve ``echoes`` (amplitude, place, sigma) in place; the sum of squares that is left."""
     damping, size = 1e-3, 3 * count
     matrix, slope = found.matrix, found.slope
-    total = normal_equations(signal, first, last, echoes, count, matrix, slope, found)
+    total: float = normal_equations(signal, first, last, echoes, count, matrix, slope, found)
     for _ in range(MOST_STEPS):
         if not solve(found, size, damping):
             damping = max(10.0 * damping, 1e-6)
