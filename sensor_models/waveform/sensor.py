@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sensor_models.core.frames import IDENTITY, BodyState, MountParameters
-from sensor_models.core.placement import PlacementParameters, placed
+from sensor_models.core.placement import PlacementParameters
 from sensor_models.core.quantities import boolean, check, string
 from sensor_models.core.sensor import Setup
 from sensor_models.core.spec import PACKAGES, SCENE_PACKAGES, Group, SensorSpec
@@ -23,6 +23,7 @@ from sensor_models.sight.scene import SceneName, SceneNumber
 from sensor_models.sight.smallest import moved_bodies, smallest_scene
 from sensor_models.waveform.clouds import EchoCloud, SampleFile, WaveFile
 from sensor_models.waveform.lidar import WaveformLidar
+from sensor_models.waveform.named import waveform_lidar_of
 from sensor_models.waveform.parameters import (
     AdcParameters,
     ReceiverParameters,
@@ -56,21 +57,8 @@ class WaveformSensor(LidarSensor):
     def __init__(self, setup: Setup) -> None:
         _load_kernels()
         given = setup.parameters
-        mount, placement = given.of(MountParameters), given.of(PlacementParameters)
-        seed = setup.sampling.seed
-        lidar = WaveformLidar(
-            given.of(WaveformParameters),
-            given.of(PatternParameters),
-            given.of(ReceiverParameters, "receiver"),
-            given.of(AdcParameters, "adc"),
-            given.of(LidarNoiseParameters),
-            given.of(AmbientParameters),
-            placed(mount, placement, seed, setup.identity),
-            seed=seed,
-            identity=setup.identity,
-            rate=setup.sampling.sample_rate,
-            keeps=setup.files and given.of(WaveformFileParameters, "waveform").on,
-        )
+        keeps = setup.files and given.of(WaveformFileParameters, "waveform").on
+        lidar = waveform_lidar_of(given, setup.identity, keeps=keeps)
         super().__init__(setup, lidar)
 
     def _files_of(self, frame: LidarFrame) -> tuple[Any, ...]:

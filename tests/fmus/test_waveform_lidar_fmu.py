@@ -107,17 +107,19 @@ def test_a_sweep_goes_on_from_a_state_with_its_waveforms(
             lidar.step(0.1 * k, 0.1)
 
     with open_fmu(waveform_fmu, "front") as lidar:
-        begin(lidar, tmp_path / "one", **how)
+        begin(lidar, tmp_path, **how)
         go(lidar, 0, 4)
         state = lidar.saved()
         go(lidar, 4, 8)
         lidar.terminate()
+    later = {n: content for n, content in files_of(tmp_path).items() if "-000001" in n}
+    assert len(later) == 3
+    for name in later:
+        (tmp_path / name).unlink()
     with open_fmu(waveform_fmu, "front") as lidar:
-        begin(lidar, tmp_path / "two", **how)
-        lidar.restore(state)
+        begin(lidar, tmp_path / "unused", **how)
+        lidar.restore(state)  # with the parameters of the first run
         go(lidar, 4, 8)
         lidar.terminate()
-    one, two = files_of(tmp_path / "one"), files_of(tmp_path / "two")
-    later = {name: content for name, content in one.items() if "-000001" in name}
-    assert len(later) == 3
-    assert {name: two[name] for name in later} == later
+    again = files_of(tmp_path)
+    assert {name: again[name] for name in later} == later
