@@ -32,6 +32,8 @@ SYMBOLS: Mapping[str, Mapping[str, int]] = {
     "N": {"kg": 1, "m": 1, "s": -2},
     "T": {"kg": 1, "s": -2, "A": -1},
     "W": {"kg": 1, "m": 2, "s": -3},
+    "A": {"A": 1},
+    "V": {"kg": 1, "m": 2, "s": -3, "A": -1},
 }
 
 #: Display units of angles: name and the factor that leads to it.

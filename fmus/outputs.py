@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from operator import itemgetter
+from pathlib import Path
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,11 @@ class OutputWriter:
             (v, places[v.name]) for v in outputs if v.type_name == "String" and v.name in places
         ]
         self._file = fmu.table().by_name.get(FRAME_FILE)
+        self._more_files = [
+            (fmu.table().by_name[name], ends)
+            for group, ends in fmu.spec.more_files
+            for name, _, _ in group.scalars()
+        ]
 
     def _packer(
         self, variables: Sequence[Variable], places: dict[str, int], code: str
@@ -62,9 +68,12 @@ class OutputWriter:
             self._values.set(variable, numbers[place])
 
     def name_file(self, file: str) -> None:
-        """Name the newest file."""
+        """Name the newest file, and those of the same frame that have outputs of their own."""
         if self._file is not None:
             self._values.set(self._file, file)
+        for variable, ends in self._more_files:
+            other = f"{file.rsplit('.', 2)[0]}.{ends}"
+            self._values.set(variable, other if file and Path(other).exists() else "")
 
 
 def _picker(places: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:

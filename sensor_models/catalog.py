@@ -23,6 +23,7 @@ PLACES = {
     "Lidar": ".lidar.sensor:LIDAR",
     "Magnetometer": ".inertial.sensors:MAGNETOMETER",
     "Odometer": ".wheel.sensors:ODOMETER",
+    "WaveformLidar": ".waveform.sensor:WAVEFORM_LIDAR",
 }
 
 

@@ -159,6 +159,8 @@ class SensorSpec:
     frames: Callable[..., Any] | None = None
     #: Texts among the readings that become files beside a record (``output.text_logs.TextFile``).
     texts: tuple[Any, ...] = ()
+    #: Outputs that name further files of the newest frame, and what those names end with.
+    more_files: tuple[tuple[Group, str], ...] = ()
     #: Whether an output depends on an input.
     depends: Callable[[str, str], bool] = all_depend
     #: Whether its step is compiled: ``create`` makes a ``stepped.SteppedSensor``.
@@ -183,7 +185,8 @@ class SensorSpec:
     def outputs(self) -> tuple[Group, ...]:
         """All outputs."""
         if self.frames is not None:
-            return (Group(SampleOutputs), Group(FrameOutputs), *self.readings)
+            files = (group for group, _ in self.more_files)
+            return (Group(SampleOutputs), Group(FrameOutputs), *self.readings, *files)
         return (*self.readings, Group(SampleOutputs))
 
     def groups(self) -> tuple[Group, ...]:
@@ -202,7 +205,7 @@ class SensorSpec:
 
     def inputs_of(self, output: str) -> list[str]:
         """The inputs that an output depends on; numbers, times and files of samples on none."""
-        own = (Group(SampleOutputs), Group(FrameOutputs))
+        own = (Group(SampleOutputs), Group(FrameOutputs), *(g for g, _ in self.more_files))
         if any(output == name for name, _, _ in scalars_of(own)):
             return []
         return [name for name, _, _ in scalars_of(self.inputs) if self.depends(output, name)]

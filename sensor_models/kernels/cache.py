@@ -69,6 +69,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "camera": ("math", "light", "tracing"),
     "gnss": ("math", "tracing"),
     "lidar": ("math", "light", "tracing"),
+    "waveform": ("math", "light", "tracing", "lidar"),
 }
 
 ENTRY_PREFIX = "kernels-"

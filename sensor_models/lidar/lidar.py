@@ -11,7 +11,9 @@ each ray. Its ``points()`` are those that there are, ray by ray. Positions in th
 to its ``shift``, unless they are float64.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -99,6 +101,11 @@ class Lidar:
     def rays(self) -> int:
         """Rays of a frame."""
         return self.pattern.rows * self.pattern.columns
+
+    @property
+    def nothing_saved(self) -> Mapping[str, NDArray[Any]]:
+        """What the saved state of a frame has besides points, before anything of it is made."""
+        return {}
 
     @property
     def rolls(self) -> bool:

@@ -83,10 +83,13 @@ def lidar_of(parameters: Groups, seed: int, identity: str, rate: float) -> Lidar
 class LidarSensor:
     """A lidar that takes frames while the states of its body become known."""
 
-    def __init__(self, setup: Setup) -> None:
-        _load_kernels()
+    def __init__(self, setup: Setup, lidar: Lidar | None = None) -> None:
+        """``lidar`` is another one than parameters describe, its kernels loaded."""
         rate, self._start = setup.sampling.sample_rate, setup.start
-        self._lidar = lidar_of(setup.parameters, setup.sampling.seed, setup.identity, rate)
+        if lidar is None:
+            _load_kernels()
+            lidar = lidar_of(setup.parameters, setup.sampling.seed, setup.identity, rate)
+        self._lidar = lidar
         self._file_parameters = setup.parameters.of(CloudFileParameters)
         self._warn: Callable[[str], None] | None = setup.warn  # until light was cut off once
         self._files, self._rounding = setup.files, RoundingWatch(setup.warn)
@@ -124,7 +127,7 @@ class LidarSensor:
             self._warn_of_lost(frame)
             values = (cloud.number, *_nearest(cloud).values)
             done = partial(self._buffers.put, cloud)
-            files = (self._file(frame),) if self._files else ()
+            files = self._files_of(frame) if self._files else ()
             known = {
                 "frame": frame.number,
                 "time": frame.time,
@@ -136,13 +139,14 @@ class LidarSensor:
             }
             yield Result(frame.number, frame.time, values, files, known, done)
 
-    def _file(self, frame: LidarFrame) -> CloudFile:
+    def _files_of(self, frame: LidarFrame) -> tuple[Any, ...]:
+        """The files of a frame, that of the points first."""
         own, cloud = self._lidar.parameters, frame.cloud
         in_world = own.output_frame == OutputFrame.world
         shift = tuple(cloud.shift.tolist())
         viewpoint = Viewpoint(in_world, frame.position, frame.orientation, shift)
         kind = CloudFormat(self._file_parameters.output_format)
-        return CloudFile(cloud, kind, viewpoint, own.normalised_full_scale)
+        return (CloudFile(cloud, kind, viewpoint, own.normalised_full_scale),)
 
     def _warn_of_lost(self, frame: LidarFrame) -> None:
         """Say once in a run that limits cut off light."""
@@ -191,6 +195,11 @@ def _load_kernels() -> None:
     cloud, poses = lidar.new_cloud(), lidar.sensor_poses(body.reshape(1, -1))
     with RayScene(scene, threads=1) as rays:
         lidar.scan(rays, poses, 0, (0.0, 0.0), (0, 1), cloud, bodies)
+    load_sweeps(lidar, cloud, body)
+
+
+def load_sweeps(lidar: Lidar, cloud: CloudBuffer, body: NDArray[np.float64]) -> None:
+    """Compile or load what sweeps and their clouds need besides tracing."""
     cloud.points()
     cloud.pack()
     lidar.sensor_pose(body)

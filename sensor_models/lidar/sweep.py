@@ -318,7 +318,7 @@ class RollingScan(Scan):
             "bodies": self._sight.state,
             "step": np.array([self._begun, self._lasts]),
             "about": np.array([self._about.get(name, np.nan) for name in ABOUT]),
-            **(self._room().saved(rays) if rays else NO_CLOUD),
+            **(self._room().saved(rays) if rays else {**NO_CLOUD, **self._lidar.nothing_saved}),
         }
 
     def restore(self, saved: Mapping[str, NDArray[Any]]) -> None:

@@ -45,6 +45,13 @@ POINT = np.dtype(
 POINT_WITH_NORMAL = np.dtype(
     [*POINT.descr, ("normal_x", "<f4"), ("normal_y", "<f4"), ("normal_z", "<f4")]
 )
+#: What points of a full-waveform lidar have besides, behind all others.
+ECHO_FIELDS = [
+    ("amplitude", "<f4"),
+    ("echo_width", "<f4"),
+    ("snr", "<f4"),
+    ("detection_probability", "<f4"),
+]
 
 #: Unit and meaning of each field; LAS has room for 32 characters of both.
 FIELDS: dict[str, tuple[str, str]] = {
@@ -68,13 +75,20 @@ FIELDS: dict[str, tuple[str, str]] = {
     "normal_x": ("1", "Normal of the surface"),
     "normal_y": ("1", "Normal of the surface"),
     "normal_z": ("1", "Normal of the surface"),
+    "amplitude": ("W", "Power at the peak of the echo"),
+    "echo_width": ("s", "Full width at half maximum"),
+    "snr": ("1", "Amplitude over noise"),
+    "detection_probability": ("1", "Chance to be over threshold"),
 }
 
 
-def record_of(*, normals: bool = False, wide: bool = False) -> np.dtype[np.void]:
+def record_of(
+    *, normals: bool = False, wide: bool = False, echoes: bool = False
+) -> np.dtype[np.void]:
     """The type of a point; with float64 positions if it is ``wide``."""
     record = POINT_WITH_NORMAL if normals else POINT
-    kinds = [(name, record[name]) for name in record.names or ()]
+    kinds: list[tuple[str, Any]] = [(name, record[name]) for name in record.names or ()]
+    kinds += ECHO_FIELDS if echoes else []
     return np.dtype([(name, "<f8" if wide and name in "xyz" else kind) for name, kind in kinds])
 
 
@@ -86,10 +100,16 @@ class CloudBuffer:
     """
 
     def __init__(
-        self, rays: int, returns: int, *, normals: bool = True, wide: bool = False
+        self,
+        rays: int,
+        returns: int,
+        *,
+        normals: bool = True,
+        wide: bool = False,
+        echoes: bool = False,
     ) -> None:
-        self.record = record_of(normals=normals, wide=wide)
-        self.has_normals, self.is_wide = normals, wide
+        self.record = record_of(normals=normals, wide=wide, echoes=echoes)
+        self.has_normals, self.is_wide, self.has_echoes = normals, wide, echoes
         self.room = returns  # for each ray
         self.words: Words = np.zeros((rays * returns, self.record.itemsize // 4), np.uint32)
         self.counts = np.zeros(rays, np.uint8)
@@ -115,10 +135,14 @@ class CloudBuffer:
         return points
 
     def points(self, *, normals: bool = False) -> Points:
-        """The points that there are, in the order of the rays, in an array of their own."""
+        """The points that there are, in the order of the rays, in an array of their own.
+
+        Those with fields of echoes come as they are, with normals if there is room for them.
+        """
         if normals and not self.has_normals:
             raise ValueError("there is no room for normals in this cloud")
-        record = record_of(normals=normals, wide=self.is_wide)
+        kept = record_of(normals=normals, wide=self.is_wide)
+        record = self.record if self.has_echoes else kept
         compacted = np.empty((self.valid, record.itemsize // 4), np.uint32)
         if self._packed:
             compacted[:] = self.words[: len(compacted), : compacted.shape[1]]

@@ -52,6 +52,13 @@ def gnss_bars() -> list[Bar]:
     return gnss.bars()
 
 
+def waveform_bars() -> list[Bar]:
+    """The bars of the full-waveform lidar."""
+    from tests.bench import waveform
+
+    return waveform.bars()
+
+
 def body_bars(files: FmuFiles) -> list[Bar]:
     """The bars of bodies that move."""
     from tests.bench import bodies
@@ -69,6 +76,7 @@ SUBJECTS: dict[str, Subject] = {
     "lidar": lambda master, fmu: lidar_bars(master, fmu("Lidar")),
     "gnss": lambda _master, _fmu: gnss_bars(),
     "bodies": lambda _, fmu: body_bars(fmu("Lidar")),
+    "waveform": lambda _master, _fmu: waveform_bars(),
     "tracing": lambda _master, _fmu: tracing_bars(),
 }
 

@@ -11,6 +11,7 @@ from sensor_models.gnss.parameters import ErrorMode, Multipath, Solution
 from sensor_models.inertial.corruption import DriftType
 from sensor_models.lidar.parameters import ScanMode
 from sensor_models.output.sinks import WriteFiles
+from sensor_models.waveform.parameters import ReceiverType
 from tests.conftest import SENSORS
 from tests.fmus.driving import drive
 from tests.fmus.host import Instance
@@ -58,6 +59,16 @@ LIDAR = {
     "noise.distance_sigma_base": 0.02,
     "detection_probability": 0.9,
 }
+WAVEFORM = {
+    **SEEN,
+    "pattern.rows": 3,
+    "pattern.columns": 12,
+    "scan_mode": ScanMode.rolling,
+    "beam.subrays": 7,
+    "t_stop": 1e-7,
+    "receiver.type": ReceiverType.apd,
+    "peak_power": 0.2,
+}
 OWN: dict[str, dict[str, Any]] = {
     "Encoder": ENCODER,
     "Odometer": ODOMETER,
@@ -76,6 +87,7 @@ OWN: dict[str, dict[str, Any]] = {
     "DepthCamera": CAMERA,
     "Gnss": RECEIVER,
     "Lidar": LIDAR,
+    "WaveformLidar": WAVEFORM,
 }
 MODELS = SENSORS
 

@@ -14,7 +14,14 @@ from fmpy.model_description import ModelDescription
 from fmpy.validation import validate_fmu
 
 from tests.conftest import MODELS, SENSORS
-from tests.fmus import camera_tables, gnss_tables, inertial_tables, lidar_tables, vehicle_tables
+from tests.fmus import (
+    camera_tables,
+    gnss_tables,
+    inertial_tables,
+    lidar_tables,
+    vehicle_tables,
+    waveform_tables,
+)
 from tests.fmus.host import Instance, open_fmu
 from tests.fmus.inertial_tables import BODY_INPUTS, FAULT
 
@@ -84,6 +91,7 @@ FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
     **gnss_tables.FIXED,
     **lidar_tables.FIXED,
     **vehicle_tables.FIXED,
+    **waveform_tables.FIXED,
 }
 
 #: Items of the choices that masters rely on, in the order of their numbers.
@@ -97,7 +105,12 @@ ITEMS = {
     **inertial_tables.ITEMS,
 }
 #: The same of FMUs whose choices go by the same names and have other items.
-OWN_ITEMS = {**camera_tables.ITEMS, **gnss_tables.ITEMS, **lidar_tables.ITEMS}
+OWN_ITEMS = {
+    **camera_tables.ITEMS,
+    **gnss_tables.ITEMS,
+    **lidar_tables.ITEMS,
+    **waveform_tables.ITEMS,
+}
 
 #: Display units: degrees wherever people think of an angle.
 IN_DEGREES = {"rad": "deg", "rad/s": "deg/s", "rad/s2": "deg/s2"}
@@ -132,6 +145,7 @@ RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
     **gnss_tables.RANGES,
     **lidar_tables.RANGES,
     **vehicle_tables.RANGES,
+    **waveform_tables.RANGES,
 }
 
 

@@ -42,6 +42,7 @@ EQUATIONS = {
     "Magnetometer": "sensor_models.kernels.inertial.magnetic_field",
     "Odometer": "sensor_models.kernels.wheel.odometer",
     "VehicleDynamics": "fmus.vehicle.model",
+    "WaveformLidar": "sensor_models.kernels.waveform.histogram",
 }
 
 

@@ -1,0 +1,166 @@
+"""What a full-waveform lidar is asked for, as its kernels see it.
+
+Time is counted in samples of the gate: sample k lies at t_start + (k + 1/2) t_res, in the middle
+of its bin. Energies are in J, power in W, the ``level`` of a detector in A, or in photons of a
+shot for a ``spad``.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+#: Detectors.
+IDEAL, APD, SIPM, SPAD = range(4)
+#: Ways to extract echoes.
+PEAK, LEADING_EDGE, CFD, CENTROID, GAUSSIAN = range(5)
+#: Echoes that a pulse may have.
+MOST_ECHOES = 15
+
+# Columns of Work.numbers and Work.ids: of the strongest arrival of a bin.
+COSINE, NORMAL_X, NORMAL_Y, NORMAL_Z = range(4)
+ENTITY, MATERIAL, LABEL, NODE, ATMOSPHERIC = range(5)
+
+
+class Pulse(NamedTuple):
+    """A pulse on its way out, and the way of its light into the histogram."""
+
+    offset: Floats  # (subrays, 2), m: to the left and up, in the plane of the aperture
+    slope: Floats  # (subrays, 2): of the rays, to the left and up
+    share: Floats  # (subrays,): of the pulse's energy, 1 in sum
+    toward: Floats  # (subrays,): cosine between a ray and the axis, the receiver's normal
+    energy: float  # of the pulse, times response and gain, J
+    area: float  # of the receiver, m2
+    focus: float  # distance of the virtual focus behind the aperture, m; inf for parallel rays
+    rayleigh: float  # m; the weight of rays falls with the irradiance if it is above 0
+    start: float  # of the gate, s
+    step: float  # of the gate, s
+    samples: int
+    split: bool  # an arrival goes to the two samples around it, by their distances
+    shape: Floats  # (odd,): the pulse over samples, 1 in sum
+
+
+class Receiver(NamedTuple):
+    """What makes a signal of light."""
+
+    kind: int
+    noise: bool
+    key: NDArray[np.uint64]  # of its draws
+    optics: float  # share of the light that comes through
+    response: float  # A/W of the current behind the gain; photons of a sample and W for a spad
+    density: float  # q M F: A2/Hz of noise for each A of current behind the gain
+    floor: float  # A2/Hz of noise in the dark, both-sided
+    dark: float  # level in the dark
+    impedance: float  # V/A
+    least_bit: float  # V; 0 for none
+    full_scale: float  # V
+    filter: Floats  # (odd,), 1 in sum
+    squares: float  # sum of the squares of the filter
+    photon: float  # energy of a photon, J
+    probability: float  # of a photon to be detected
+    cells: float
+    recovery: int  # samples
+    charge: float  # of a fired cell, C
+    shots: float
+    band_area: float  # W of background for each W/m2/sr/m
+    sun: Floats  # (3,), toward the sun
+    sunlight: float  # W/m2/m
+    skylight: float  # W/m2/sr/m
+
+
+class Extraction(NamedTuple):
+    """How echoes are found in a waveform."""
+
+    way: int
+    sigma: float  # of an echo of a flat target, in samples, filter included
+    filter_sigma: float  # of the filter, in samples
+    threshold: float  # in standard deviations of the noise
+    least: float  # W
+    fraction: float  # of the peak, of the leading edge; 0 for the threshold
+    cfd_fraction: float
+    cfd_delay: float  # in samples
+    most: int
+    least_width: float  # of an echo, as a share of ``sigma``
+    dead: float  # in samples
+
+
+class Records(NamedTuple):
+    """Where waveforms go, and what points have besides those of a lidar."""
+
+    first: int  # the ray of the first row
+    samples: NDArray[np.float32]  # (rays of a batch, samples), W; no rows if they are not kept
+    spans: NDArray[np.int32]  # (rays of a batch, 2): first sample, number of samples
+    word: int  # of a record, where amplitude, width, signal-to-noise and probability begin
+    tau: float  # W of amplitude at 1 m for an intensity of 1/sr
+
+
+class Work(NamedTuple):
+    """What a thread works on: one pulse."""
+
+    touched: NDArray[np.int64]  # (2,): the first sample with energy, and the one after the last
+    energy: Floats  # (samples,), J
+    best: Floats  # (samples,): energy of the strongest arrival of each
+    numbers: Floats  # (samples, 4): of that
+    ids: NDArray[np.int64]  # (samples, 5)
+    light: Floats  # (2,): share of the rays that met a surface, radiance of what they met
+    power: Floats  # (samples,), W
+    level: Floats  # (samples,): before the filter
+    signal: Floats  # (samples,), W
+
+
+class Found(NamedTuple):
+    """The echoes of a waveform, and room to find them."""
+
+    place: NDArray[np.int64]  # (MOST_ECHOES + 1,): candidates
+    echoes: Floats  # (MOST_ECHOES + 1, 3): amplitude in W, place and sigma in samples
+    smooth: Floats  # (samples,)
+    matrix: Floats  # (3 n, 3 n) of a fit
+    damped: Floats  # (3 n, 3 n)
+    slope: Floats  # (3 n,)
+    change: Floats  # (3 n,)
+    partial: Floats  # (3 n,)
+    next_matrix: Floats  # (3 n, 3 n)
+    next_slope: Floats  # (3 n,)
+    running: Floats  # (n, 3): values of Gaussians from sample to sample
+    trial: Floats  # (n, 3)
+    spare: Floats  # (n, 3)
+
+
+@njit(cache=True)
+def new_work(samples: int) -> Work:
+    """Room for a pulse."""
+    return Work(
+        np.zeros(2, np.int64),
+        np.zeros(samples),
+        np.zeros(samples),
+        np.zeros((samples, 4)),
+        np.zeros((samples, 5), np.int64),
+        np.zeros(2),
+        np.zeros(samples),
+        np.zeros(samples),
+        np.zeros(samples),
+    )
+
+
+@njit(cache=True)
+def new_found(samples: int) -> Found:
+    """Room for the echoes of a waveform."""
+    n = MOST_ECHOES + 1
+    return Found(
+        np.zeros(n, np.int64),
+        np.zeros((n, 3)),
+        np.zeros(samples),
+        np.zeros((3 * n, 3 * n)),
+        np.zeros((3 * n, 3 * n)),
+        np.zeros(3 * n),
+        np.zeros(3 * n),
+        np.zeros(3 * n),
+        np.zeros((3 * n, 3 * n)),
+        np.zeros(3 * n),
+        np.zeros((n, 3)),
+        np.zeros((n, 3)),
+        np.zeros((n, 3)),
+    )

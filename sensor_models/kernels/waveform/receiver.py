@@ -1,0 +1,249 @@
+r"""What a detector makes of light: currents, noise, counts.
+
+ideal   the power itself
+apd     i = M R (P + P_b) + M I_d with white noise of the density S = q M F i + i_n^2 / 2, which is
+        a variance of S / t_res for each sample; then the filter
+sipm    of n photons in a recovery time N (1 - e^(-p n / N)) cells fire. Over samples that is
+        N e^(-p b / N) (1 - e^(-p a / N)) cells, for a photons of a sample and b in the recovery
+        time before it. Their number is drawn from Poisson's law; amplifier noise, then the filter
+spad    the first photon of each shot is counted: of m shots without a photon yet, a binomial
+        number with the probability 1 - e^(-l) has one in a sample. The waveform is what Coates'
+        inverse makes of the counts, l = -ln(1 - c / m)
+adc     floor(V / LSB + 1/2) LSB, between 0 and the full scale
+
+Each sample takes one word of a block of random ones, whether it is used or not. The signal handed
+on is in W at the aperture of the receiver: less the level of background and dark current, over the
+response.
+
+Source: section 31 of the physics; McIntyre (1966) for F, Coates (1968) for the pile-up. Draws from
+laws with a mean above 30 are those of a normal law, rounded.
+"""
+
+import math
+
+from numba import njit
+
+from sensor_models.kernels.math.normal_law import quantile
+from sensor_models.kernels.math.philox import block, centred_uniforms, open_unit
+from sensor_models.kernels.tracing.packets import ACCESS
+from sensor_models.kernels.waveform.layout import IDEAL, SIPM, SPAD, Floats, Receiver, Work
+
+#: Blocks of random words that a pulse may use: four samples each.
+PULSE_SHIFT = 24
+#: Means up to which numbers are drawn by adding up their probabilities.
+FEW = 30.0
+APART = {**ACCESS, "forceinline": False}
+
+
+@njit(**ACCESS)
+def poisson_draw(mean: float, share: float) -> float:
+    """The number below which a Poisson variable stays with a probability."""
+    if mean <= 0.0:
+        return 0.0
+    if mean > FEW:
+        return float(max(0.0, math.floor(mean + math.sqrt(mean) * quantile(share - 0.5) + 0.5)))
+    count, term = 0.0, math.exp(-mean)
+    below = term
+    while share > below and count < 10.0 * FEW:
+        count += 1.0
+        term *= mean / count
+        below += term
+    return count
+
+
+@njit(**ACCESS)
+def binomial_draw(trials: float, probability: float, share: float) -> float:
+    """The number below which a binomial variable stays with a probability."""
+    if probability <= 0.0 or trials <= 0.0:
+        return 0.0
+    if probability >= 1.0:
+        return trials
+    if probability > 0.5:
+        return float(trials - binomial_draw_low(trials, 1.0 - probability, 1.0 - share))
+    return float(binomial_draw_low(trials, probability, share))
+
+
+@njit(**ACCESS)
+def binomial_draw_low(trials: float, probability: float, share: float) -> float:
+    """``binomial_draw`` of a probability up to one half."""
+    mean = trials * probability
+    if mean > FEW:
+        spread = math.sqrt(mean * (1.0 - probability))
+        drawn = math.floor(mean + spread * quantile(share - 0.5) + 0.5)
+        return float(min(max(drawn, 0.0), trials))
+    term = math.exp(trials * math.log1p(-probability))
+    count, below, odds = 0.0, term, probability / (1.0 - probability)
+    while share > below and count < min(trials, 10.0 * FEW):
+        term *= odds * (trials - count) / (count + 1.0)
+        count += 1.0
+        below += term
+    return count
+
+
+@njit(**ACCESS)
+def cells_fired(cells: float, probability: float, photons: float, before: float) -> float:
+    """How many cells of a silicon photomultiplier fire on average."""
+    left = cells * math.exp(-probability * before / cells)
+    return float(-left * math.expm1(-probability * photons / cells))
+
+
+@njit(**ACCESS)
+def coates(count: float, left: float) -> float:
+    """Photons of a shot in a bin in which so many of the shots that are left have their first."""
+    if left <= 0.0:
+        return 0.0
+    return float(-math.log1p(-count / left)) if count < left else float(math.log(2.0 * left))
+
+
+@njit(**ACCESS)
+def variance_of(receiver: Receiver, power: float, step: float) -> float:
+    """Variance of the filtered level at a power of light at the detector."""
+    if receiver.kind == IDEAL or not receiver.noise:
+        return 0.0
+    level = receiver.dark + receiver.response * power
+    if receiver.kind == SPAD:
+        # Of counts over shots; at least that of one count.
+        return float(max(level, 1.0 / receiver.shots) / receiver.shots)
+    density = receiver.density * level + receiver.floor
+    return float(density / step * receiver.squares)
+
+
+@njit(**ACCESS)
+def sigma_of(receiver: Receiver, power: float, step: float) -> float:
+    """Standard deviation of the signal in W, at a power of light at the detector."""
+    scale = receiver.response * receiver.optics
+    sigma = math.sqrt(variance_of(receiver, power, step)) / scale
+    if receiver.least_bit > 0.0:
+        bit = receiver.least_bit / (receiver.impedance * scale)
+        sigma = math.sqrt(sigma * sigma + bit * bit / 12.0)
+    return sigma
+
+
+@njit(**APART)
+def currents(
+    receiver: Receiver, work: Work, background: float, step: float, frame: int, ray: int
+) -> None:
+    """The level of an apd or sipm before the filter, with its noise."""
+    kind, samples = receiver.kind, len(work.power)
+    photon_per_watt = step / receiver.photon
+    still = background * photon_per_watt
+    before = still * receiver.recovery
+    for first in range(0, samples, 4):
+        draws = centred_uniforms(receiver.key, frame, (ray << PULSE_SHIFT) | (first >> 2))
+        for k in range(first, min(first + 4, samples)):
+            draw = draws[k - first] if receiver.noise else 0.0
+            power = receiver.optics * work.power[k] + background
+            if kind == SIPM:
+                photons = power * photon_per_watt
+                mean = cells_fired(receiver.cells, receiver.probability, photons, before)
+                old = still
+                if k >= receiver.recovery:
+                    old += receiver.optics * work.power[k - receiver.recovery] * photon_per_watt
+                before = max(before + photons - old, 0.0)
+                fired = poisson_draw(mean, draw + 0.5) if receiver.noise else mean
+                work.level[k] = fired * receiver.charge / step + receiver.dark
+                continue
+            level = receiver.dark + receiver.response * power
+            noise = math.sqrt((receiver.density * level + receiver.floor) / step)
+            work.level[k] = level + noise * quantile(draw) if draw != 0.0 else level
+
+
+@njit(**APART)
+def amplify(receiver: Receiver, work: Work, step: float, frame: int, ray: int) -> None:
+    """Add the noise of dark current and amplifier to the level of a sipm."""
+    samples, noise = len(work.power), math.sqrt(receiver.floor / step)
+    for first in range(0, samples, 4):
+        lane = (ray << PULSE_SHIFT) | (1 << (PULSE_SHIFT - 1)) | (first >> 2)
+        draws = centred_uniforms(receiver.key, frame, lane)
+        for k in range(first, min(first + 4, samples)):
+            work.level[k] += noise * quantile(draws[k - first])
+
+
+@njit(**APART)
+def count_first_photons(
+    receiver: Receiver, work: Work, background: float, frame: int, ray: int
+) -> None:
+    """The waveform of a spad: first photons of all shots, and Coates' inverse."""
+    left, samples = receiver.shots, len(work.power)
+    for first in range(0, samples, 4):
+        words = block(receiver.key, frame, (ray << PULSE_SHIFT) | (first >> 2))
+        for k in range(first, min(first + 4, samples)):
+            light = receiver.optics * work.power[k] + background
+            mean = receiver.dark + receiver.response * light
+            probability = -math.expm1(-mean)
+            count = left * probability
+            if receiver.noise:
+                count = binomial_draw(left, probability, open_unit(words[k - first]))
+            work.signal[k] = coates(count, left)
+            left -= count
+
+
+@njit(**ACCESS)
+def smooth_out(kernel: Floats, given: Floats, result: Floats) -> None:
+    """Fold samples with a symmetric kernel."""
+    half, samples = len(kernel) // 2, len(given)
+    for k in range(samples):
+        total = 0.0
+        for other in range(max(k - half, 0), min(k + half + 1, samples)):
+            total += given[other] * kernel[other - k + half]
+        result[k] = total
+
+
+@njit(**ACCESS)
+def digitise(receiver: Receiver, level: float) -> float:
+    """The level that a converter reports."""
+    if receiver.least_bit <= 0.0:
+        return level
+    volts = receiver.impedance * level
+    count = math.floor(volts / receiver.least_bit + 0.5)
+    volts = min(max(count * receiver.least_bit, 0.0), receiver.full_scale)
+    return float(volts / receiver.impedance)
+
+
+@njit(**APART)
+def receive(
+    receiver: Receiver, work: Work, background: float, step: float, frame: int, ray: int
+) -> None:
+    """Make the signal of a whole gate of the power that arrives."""
+    if receiver.kind == SPAD:
+        count_first_photons(receiver, work, background, frame, ray)
+    else:
+        currents(receiver, work, background, step, frame, ray)
+        if receiver.kind == SIPM and receiver.noise:
+            amplify(receiver, work, step, frame, ray)
+        smooth_out(receiver.filter, work.level, work.signal)
+    base = base_of(receiver, background, step)
+    scale = 1.0 / (receiver.response * receiver.optics)
+    for k in range(len(work.signal)):
+        work.signal[k] = (digitise(receiver, work.signal[k]) - base) * scale
+
+
+@njit(**ACCESS)
+def base_of(receiver: Receiver, background: float, step: float) -> float:
+    """The level where no echo is."""
+    if receiver.kind == SIPM:
+        photons = background * step / receiver.photon
+        before = photons * receiver.recovery
+        fired = cells_fired(receiver.cells, receiver.probability, photons, before)
+        return float(fired * receiver.charge / step + receiver.dark)
+    return float(receiver.dark + receiver.response * background)
+
+
+@njit(**ACCESS)
+def background_of(receiver: Receiver, work: Work) -> float:
+    """Power of background light at the detector, W."""
+    if receiver.band_area <= 0.0:
+        return 0.0
+    sky = max(1.0 - work.light[0], 0.0) * receiver.skylight
+    return float(receiver.band_area * (work.light[1] + sky))
+
+
+@njit(cache=True, error_model="numpy")
+def make_signals(
+    receiver: Receiver, work: Work, powers: Floats, background: float, step: float, frame: int
+) -> None:
+    """Replace the powers of many pulses by their signals, for who has a waveform of his own."""
+    for ray in range(len(powers)):
+        work.power[:] = powers[ray]
+        receive(receiver, work, background, step, frame, ray)
+        powers[ray] = work.signal

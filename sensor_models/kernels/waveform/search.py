@@ -1,0 +1,225 @@
+r"""Where a waveform has echoes, and the simple ways to say when they came.
+
+Candidates are maxima above the threshold, two samples or more apart, of the waveform smoothed
+by (1, 2, 1)/4; for a decomposition also shoulders: minima of the second difference that noise
+does not explain, away from other candidates by half the width of an echo. If there are more than
+may be reported, the strongest are kept.
+
+peak          the vertex of the parabola through the largest sample and its neighbours
+leading edge  where the signal rises above a share f of the peak, plus s sqrt(2 ln(1/f)), which is
+              how much earlier a flat target's echo does; or above the threshold, as it is: an echo
+              of amplitude S shows -s sqrt(2 ln(S/T)), the range walk
+cfd           where f x(t) - x(t - d) falls through 0, less d/2 + s^2 ln f / d, where that of a
+              Gaussian does
+centroid      the mean of times within 1.5 FWHM of the maximum, weighted with the samples
+
+s is the width of an echo of a flat target. Samples in between are interpolated linearly.
+"""
+
+import math
+
+from numba import njit
+
+from sensor_models.kernels.tracing.packets import ACCESS
+from sensor_models.kernels.waveform.layout import (
+    CENTROID,
+    CFD,
+    GAUSSIAN,
+    LEADING_EDGE,
+    MOST_ECHOES,
+    Extraction,
+    Floats,
+    Found,
+)
+
+#: Full width at half maximum over standard deviation.
+FWHM = 2.0 * math.sqrt(2.0 * math.log(2.0))
+#: Of the second difference of smoothed white noise, over that of the noise: (1, 0, -2, 0, 1)/4.
+CURVED = math.sqrt(6.0) / 4.0
+#: Second difference of a shoulder, as a share of what a lone echo of that height has.
+LEAST_BEND = 0.02
+APART = {**ACCESS, "forceinline": False}
+
+
+@njit(**ACCESS)
+def smooth_for_search(signal: Floats, smooth: Floats, first: int, last: int) -> None:
+    """Smooth samples for the search only."""
+    top = len(signal) - 1
+    for k in range(first, last):
+        smooth[k] = 0.25 * (signal[max(k - 1, 0)] + 2.0 * signal[k] + signal[min(k + 1, top)])
+
+
+@njit(**APART)
+def keep_candidate(found: Found, held: int, most: int, k: int) -> int:
+    """Add a candidate to the list; if it is full, to the place of the weakest."""
+    place, smooth = found.place, found.smooth
+    if held < most:
+        place[held] = k
+        return held + 1
+    weakest = 0
+    for i in range(1, held):
+        if smooth[place[i]] < smooth[place[weakest]]:
+            weakest = i
+    if smooth[k] > smooth[place[weakest]]:
+        place[weakest] = k
+    return held
+
+
+@njit(**ACCESS)
+def in_order(found: Found, held: int) -> None:
+    """Sort candidates by time."""
+    for i in range(1, held):
+        moved, k = found.place[i], i
+        while k > 0 and found.place[k - 1] > moved:
+            found.place[k] = found.place[k - 1]
+            k -= 1
+        found.place[k] = moved
+
+
+@njit(**APART)
+def find_candidates(
+    signal: Floats, first: int, last: int, ask: Extraction, level: float, sigma: float, found: Found
+) -> int:
+    """List places where echoes may be; how many there are."""
+    smooth, held, newest = found.smooth, 0, -2
+    most = min(ask.most, MOST_ECHOES)
+    smooth_for_search(signal, smooth, first, last)
+    for k in range(first + 1, last - 1):
+        top = smooth[k] > smooth[k - 1] and smooth[k] >= smooth[k + 1]
+        if top and smooth[k] > level and k - newest >= 2:
+            held = keep_candidate(found, held, most, k)
+            newest = k
+    if ask.way != GAUSSIAN:
+        in_order(found, held)
+        return held
+    apart = 0.5 * FWHM * ask.sigma
+    for k in range(first + 2, last - 2):
+        if smooth[k] <= level:
+            continue
+        bend = smooth[k - 1] - 2.0 * smooth[k] + smooth[k + 1]
+        if not bend < -max(3.0 * CURVED * sigma, LEAST_BEND * smooth[k] / (1.0 + ask.sigma**2)):
+            continue
+        before = smooth[k - 2] - 2.0 * smooth[k - 1] + smooth[k]
+        after = smooth[k] - 2.0 * smooth[k + 1] + smooth[k + 2]
+        if not (bend < before and bend <= after):
+            continue
+        alone = True
+        for i in range(held):
+            alone = alone and abs(found.place[i] - k) >= apart
+        if alone:
+            held = keep_candidate(found, held, most, k)
+    in_order(found, held)
+    return held
+
+
+@njit(**ACCESS)
+def crossing_before(signal: Floats, first: int, top: int, level: float) -> float:
+    """Where the signal rises through a level before a sample, or the lowest place on the way."""
+    k = top
+    while k > first and signal[k - 1] > level:
+        k -= 1
+    if k == first:
+        return float(first)
+    low, high = signal[k - 1], signal[k]
+    return float(k - (high - level) / (high - low)) if high > low else float(k)
+
+
+@njit(**ACCESS)
+def crossing_after(signal: Floats, top: int, last: int, level: float) -> float:
+    """Where the signal falls through a level after a sample."""
+    k = top
+    while k < last - 1 and signal[k + 1] > level:
+        k += 1
+    if k == last - 1:
+        return float(k)
+    high, low = signal[k], signal[k + 1]
+    return float(k + (high - level) / (high - low)) if high > low else float(k)
+
+
+@njit(**ACCESS)
+def largest_near(signal: Floats, first: int, last: int, k: int) -> int:
+    """The largest sample of three."""
+    best = k
+    if k > first and signal[k - 1] > signal[best]:
+        best = k - 1
+    if k < last - 1 and signal[k + 1] > signal[best]:
+        best = k + 1
+    return best
+
+
+@njit(**ACCESS)
+def vertex(signal: Floats, first: int, last: int, k: int) -> tuple[float, float]:
+    """Place and height of the parabola through a sample and its neighbours."""
+    if k <= first or k >= last - 1:
+        return float(k), signal[k]
+    low, high = signal[k - 1], signal[k + 1]
+    bend = low - 2.0 * signal[k] + high
+    if bend >= 0.0:
+        return float(k), signal[k]
+    shift = 0.5 * (low - high) / bend
+    shift = min(max(shift, -0.5), 0.5)
+    return k + shift, signal[k] - 0.25 * (low - high) * shift
+
+
+@njit(**ACCESS)
+def value_at(signal: Floats, place: float) -> float:
+    """The signal between two samples."""
+    k = math.floor(place)
+    if k < 0 or k >= len(signal) - 1:
+        return 0.0
+    part = place - k
+    return float((1.0 - part) * signal[k] + part * signal[k + 1])
+
+
+@njit(**ACCESS)
+def constant_fraction(signal: Floats, last: int, begin: int, ask: Extraction) -> float:
+    """Where f x(t) - x(t - d) falls through 0 after a place, less what a Gaussian shows; or -1."""
+    f, d = ask.cfd_fraction, ask.cfd_delay
+    was = f * signal[begin] - value_at(signal, begin - d)
+    for k in range(begin + 1, last):
+        now = f * signal[k] - value_at(signal, k - d)
+        if was > 0.0 and now <= 0.0:
+            bias = 0.5 * d + ask.sigma**2 * math.log(f) / d
+            return float(k - 1 + was / (was - now) - bias)
+        was = now
+    return -1.0
+
+
+@njit(**ACCESS)
+def mean_place(signal: Floats, first: int, last: int, top: int, reach: int) -> float:
+    """The centroid of the samples around one."""
+    total, moment = 0.0, 0.0
+    for k in range(max(top - reach, first), min(top + reach + 1, last)):
+        total += signal[k]
+        moment += signal[k] * (k - top)
+    return float(top + moment / total) if total > 0.0 else float(top)
+
+
+@njit(**APART)
+def say_when(
+    signal: Floats, first: int, last: int, top: int, ask: Extraction, level: float
+) -> tuple[float, float]:
+    """Place and height of the echo at a maximum, by any way but a decomposition; -1 for none."""
+    place, height = vertex(signal, first, last, top)
+    if ask.way == LEADING_EDGE:
+        if ask.fraction <= 0.0:
+            return crossing_before(signal, first, top, level), height
+        bias = ask.sigma * math.sqrt(-2.0 * math.log(ask.fraction))
+        return crossing_before(signal, first, top, ask.fraction * height) + bias, height
+    if ask.way == CFD:
+        rising = int(crossing_before(signal, first, top, 0.5 * ask.cfd_fraction * height))
+        return constant_fraction(signal, last, max(rising, first), ask), height
+    if ask.way == CENTROID:
+        reach = max(int(1.5 * FWHM * ask.sigma + 0.5), 1)
+        return mean_place(signal, first, last, top, reach), height
+    return place, height
+
+
+@njit(**ACCESS)
+def width_at(signal: Floats, first: int, last: int, top: int) -> float:
+    """The standard deviation that a Gaussian of the same width at half height has."""
+    half = 0.5 * signal[top]
+    left = top - crossing_before(signal, first, top, half)
+    right = crossing_after(signal, top, last, half) - top
+    # A neighbour may hide one side: then the other one counts.
+    return float(max(2.0 * min(left, right), 0.5) / FWHM)

@@ -1,0 +1,27 @@
+"""Full-waveform lidar: pulses, receivers, and the echoes that an instrument reports."""
+
+from sensor_models.waveform.clouds import EchoCloud
+from sensor_models.waveform.lidar import WaveformLidar
+from sensor_models.waveform.parameters import (
+    AdcParameters,
+    Binning,
+    ExtractionWay,
+    RayWeight,
+    ReceiverParameters,
+    ReceiverType,
+    SubrayPattern,
+    WaveformParameters,
+)
+
+__all__ = [
+    "AdcParameters",
+    "Binning",
+    "EchoCloud",
+    "ExtractionWay",
+    "RayWeight",
+    "ReceiverParameters",
+    "ReceiverType",
+    "SubrayPattern",
+    "WaveformLidar",
+    "WaveformParameters",
+]
