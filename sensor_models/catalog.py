@@ -22,6 +22,7 @@ PLACES = {
     "Lidar": ".lidar.sensor:LIDAR",
     "Magnetometer": ".inertial.sensors:MAGNETOMETER",
     "Odometer": ".wheel.sensors:ODOMETER",
+    "Radar": ".radar.sensor:RADAR",
 }
 
 

@@ -67,6 +67,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "wheel": ("math",),
     "camera": ("math", "light", "tracing"),
     "lidar": ("math", "light", "tracing"),
+    "radar": ("math",),
 }
 
 ENTRY_PREFIX = "kernels-"
