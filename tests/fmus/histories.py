@@ -61,6 +61,7 @@ OWN: dict[str, dict[str, Any]] = {
     },
     "DepthCamera": CAMERA,
     "Lidar": LIDAR,
+    "Radar": {**SEEN, "length": 100.0},
 }
 MODELS = SENSORS
 

@@ -14,7 +14,7 @@ from fmpy.model_description import ModelDescription
 from fmpy.validation import validate_fmu
 
 from tests.conftest import MODELS, SENSORS
-from tests.fmus import camera_tables, inertial_tables, lidar_tables, vehicle_tables
+from tests.fmus import camera_tables, inertial_tables, lidar_tables, radar_tables, vehicle_tables
 from tests.fmus.host import Instance, open_fmu
 from tests.fmus.inertial_tables import BODY_INPUTS, FAULT
 
@@ -82,6 +82,7 @@ FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
     **inertial_tables.FIXED,
     **camera_tables.FIXED,
     **lidar_tables.FIXED,
+    **radar_tables.FIXED,
     **vehicle_tables.FIXED,
 }
 
@@ -96,7 +97,7 @@ ITEMS = {
     **inertial_tables.ITEMS,
 }
 #: The same of FMUs whose choices go by the same names and have other items.
-OWN_ITEMS = {**camera_tables.ITEMS, **lidar_tables.ITEMS}
+OWN_ITEMS = {**camera_tables.ITEMS, **lidar_tables.ITEMS, **radar_tables.ITEMS}
 
 #: Display units: degrees wherever people think of an angle.
 IN_DEGREES = {"rad": "deg", "rad/s": "deg/s", "rad/s2": "deg/s2"}
@@ -129,6 +130,7 @@ RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
     **inertial_tables.RANGES,
     **camera_tables.RANGES,
     **lidar_tables.RANGES,
+    **radar_tables.RANGES,
     **vehicle_tables.RANGES,
 }
 

@@ -32,6 +32,7 @@ SETTINGS = {
     "VehicleDynamics": {"drive.left": 4.0},
     "DepthCamera": {"write_files": 1},
     "Lidar": {"write_files": 1},
+    "Radar": {"write_files": 1},
     "Accelerometer": {"gravity.z": -4.0, "noise.rms.x": 1.0, "drift.walk.x": 1.0, "drift.type": 1},
     "Gyroscope": {"body.angular_velocity.z": 0.5, "noise.rms.x": 1.0, "instability.x": 1.0},
     "Magnetometer": {"field.z": 0.25, "noise.rms.x": 1.0},
