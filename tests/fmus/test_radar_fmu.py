@@ -82,7 +82,9 @@ def test_the_error_of_a_plate_ahead_falls_with_the_number_of_lines(
 
 @pytest.mark.acceptance("CONE-7")
 def test_an_oblique_plate(radar: Radar) -> None:
-    sensor = radar(plate("[7, 5, 0]", more="roll_pitch_yaw_deg = [0, 0, 35.5377]"), lines_per_face=1000)
+    sensor = radar(
+        plate("[7, 5, 0]", more="roll_pitch_yaw_deg = [0, 0, 35.5377]"), lines_per_face=1000
+    )
     sensor.step(0.0, 0.1)
     assert sensor.get("range") == pytest.approx(8.602315, abs=2e-5)
     assert math.degrees(sensor.get("azimuth")) == pytest.approx(35.53768, abs=5e-5)
@@ -209,4 +211,5 @@ def test_no_cone_is_refused(fmu_directory: Path, name: str) -> None:
     with open_fmu(fmu_directory / "Radar.fmu") as sensor:
         sensor.set({name: 0.0})
         sensor.set_up()
-        assert name in sensor.refusal(sensor.enter)
+        sensor.enter()
+        assert name in sensor.refusal(sensor.exit)
