@@ -71,9 +71,7 @@ class ConeParameters:
         minimum=0.0,
         maximum=math.pi,
     )
-    length: float = real(
-        20.0, "m", "Distance of the front of the cone, more than 0", minimum=0.0, maximum=NO_LIMIT
-    )
+    length: float = real(20.0, "m", "Distance of the front of the cone, more than 0", minimum=0.0)
     lines_per_face: int = integer(
         100,
         "Lines that a face is looked at by, from one of its edges to the other",

@@ -22,7 +22,7 @@ from sensor_models.core.frames import IDENTITY, BodyState, MountParameters, inte
 from sensor_models.core.placement import PlacementParameters, placed
 from sensor_models.core.quantities import boolean, integer, real, string
 from sensor_models.core.sensor import Arrays, Inputs, Result, Setup
-from sensor_models.core.spec import PACKAGES, SCENE_PACKAGES, Group, SensorSpec
+from sensor_models.core.spec import PACKAGES, Group, SensorSpec
 from sensor_models.kernels.math.motion import matrix_from_quaternion
 from sensor_models.output.detections import (
     DetectionFile,
@@ -261,5 +261,5 @@ RADAR = SensorSpec(
     frames=detection_writer,
     depends=_depends,
     step=0.1,
-    packages=(*PACKAGES, *SCENE_PACKAGES),
+    packages=PACKAGES,  # those that read scenes are imported when a scene is new
 )

@@ -9,6 +9,7 @@ import numpy as np
 from sensor_models.core.faults import FaultMode
 from sensor_models.inertial.corruption import DriftType
 from sensor_models.lidar.parameters import ScanMode
+from sensor_models.output.records import RecordFormat
 from sensor_models.output.sinks import WriteFiles
 from tests.conftest import SENSORS
 from tests.fmus.driving import drive
@@ -44,6 +45,13 @@ LIDAR = {
     "noise.distance_sigma_base": 0.02,
     "detection_probability": 0.9,
 }
+#: The cone has no noise: what is random is where it sits.
+RADAR = {
+    **SEEN,
+    "length": 100.0,
+    "mount.randomization.on": True,
+    "output_format": RecordFormat.csv,  # of the detections, beside a record of another kind
+}
 OWN: dict[str, dict[str, Any]] = {
     "Encoder": ENCODER,
     "Odometer": ODOMETER,
@@ -61,7 +69,7 @@ OWN: dict[str, dict[str, Any]] = {
     },
     "DepthCamera": CAMERA,
     "Lidar": LIDAR,
-    "Radar": {**SEEN, "length": 100.0},
+    "Radar": RADAR,
 }
 MODELS = SENSORS
 
