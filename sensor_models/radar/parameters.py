@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from sensor_models.core.quantities import (
-    NO_LIMIT,
     ParameterError,
     check,
     choice,
