@@ -23,6 +23,7 @@ PLACES = {
     "Lidar": ".lidar.sensor:LIDAR",
     "Magnetometer": ".inertial.sensors:MAGNETOMETER",
     "Odometer": ".wheel.sensors:ODOMETER",
+    "Radar": ".radar.sensor:RADAR",
     "WaveformLidar": ".waveform.sensor:WAVEFORM_LIDAR",
 }
 

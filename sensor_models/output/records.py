@@ -137,9 +137,7 @@ class Record:
         self.sensor = sensor
         self.columns = columns_of(reading)
         self._format = parameters.output_format
-        self._write_file = _write_parquet if self._format == RecordFormat.parquet else _write_csv
-        if self._format == RecordFormat.parquet:
-            _import_pyarrow()
+        check_format(self._format)
         directory = output_directory(parameters.output_directory, sensor)
         self.file = directory / f"{safe_file_name(sensor)}.{self._format.name}"
         layout = struct.Struct("<" + "".join(_TYPES[column.kind][0] for column in self.columns))
@@ -288,7 +286,7 @@ class Record:
     def _publish(self) -> None:
         rows = self._rows
         with output_errors(f"cannot write {self.file}"), published(self.file) as aside:
-            self._write_file(aside, self._chunks(rows), self.columns)
+            write_table(aside, self._format, self._chunks(rows), self.columns)
         written = self._spool.written(rows)
         ends = (
             [self._read(row, 1)[0] for row in (written[0][0], written[-1][1] - 1)]
@@ -315,6 +313,24 @@ class Record:
     def _read(self, row: int, count: int) -> Chunk:
         row_type = np.dtype([(column.name, _TYPES[column.kind][1]) for column in self.columns])
         return self._spool.read(row, count, row_type)
+
+
+def check_format(kind: RecordFormat) -> None:
+    """Refuse a format that cannot be written here with an ``OutputError``."""
+    if kind == RecordFormat.parquet:
+        _import_pyarrow()
+
+
+def write_table(
+    path: Path, kind: RecordFormat, chunks: Iterable[Chunk], columns: Sequence[Column]
+) -> None:
+    """Write rows with a field for each column."""
+    (_write_parquet if kind == RecordFormat.parquet else _write_csv)(path, chunks, columns)
+
+
+def row_type(columns: Sequence[Column]) -> np.dtype[np.void]:
+    """The type of rows with a field for each column."""
+    return np.dtype([(column.name, _TYPES[column.kind][1]) for column in columns])
 
 
 def _import_pyarrow() -> Any:

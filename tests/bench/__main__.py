@@ -66,6 +66,13 @@ def body_bars(files: FmuFiles) -> list[Bar]:
     return bodies.bars(files)
 
 
+def radar_bars() -> list[Bar]:
+    """The bars of the radar."""
+    from tests.bench import radar
+
+    return radar.bars()
+
+
 SUBJECTS: dict[str, Subject] = {
     "calls-c": lambda master, fmu: calls.call_in_c(master, fmu("Null"), fmu("Reference")),
     "calls-fmpy": lambda _, fmu: calls.call_in_fmpy(fmu("Null"), fmu("Reference")),
@@ -75,6 +82,7 @@ SUBJECTS: dict[str, Subject] = {
     "depth": lambda master, fmu: depth_bars(master, fmu("DepthCamera")),
     "lidar": lambda master, fmu: lidar_bars(master, fmu("Lidar")),
     "gnss": lambda _master, _fmu: gnss_bars(),
+    "radar": lambda _master, _fmu: radar_bars(),
     "bodies": lambda _, fmu: body_bars(fmu("Lidar")),
     "waveform": lambda _master, _fmu: waveform_bars(),
     "tracing": lambda _master, _fmu: tracing_bars(),

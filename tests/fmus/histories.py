@@ -10,6 +10,7 @@ from sensor_models.core.faults import FaultMode
 from sensor_models.gnss.parameters import ErrorMode, Multipath, Solution
 from sensor_models.inertial.corruption import DriftType
 from sensor_models.lidar.parameters import ScanMode
+from sensor_models.output.records import RecordFormat
 from sensor_models.output.sinks import WriteFiles
 from sensor_models.waveform.parameters import ReceiverType
 from tests.conftest import SENSORS
@@ -69,6 +70,13 @@ WAVEFORM = {
     "receiver.type": ReceiverType.apd,
     "peak_power": 0.2,
 }
+#: The cone has no noise: what is random is where it sits.
+RADAR = {
+    **SEEN,
+    "length": 100.0,
+    "mount.randomization.on": True,
+    "output_format": RecordFormat.csv,  # of the detections, beside a record of another kind
+}
 OWN: dict[str, dict[str, Any]] = {
     "Encoder": ENCODER,
     "Odometer": ODOMETER,
@@ -88,6 +96,7 @@ OWN: dict[str, dict[str, Any]] = {
     "Gnss": RECEIVER,
     "Lidar": LIDAR,
     "WaveformLidar": WAVEFORM,
+    "Radar": RADAR,
 }
 MODELS = SENSORS
 

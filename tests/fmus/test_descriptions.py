@@ -19,6 +19,7 @@ from tests.fmus import (
     gnss_tables,
     inertial_tables,
     lidar_tables,
+    radar_tables,
     vehicle_tables,
     waveform_tables,
 )
@@ -90,6 +91,7 @@ FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
     **camera_tables.FIXED,
     **gnss_tables.FIXED,
     **lidar_tables.FIXED,
+    **radar_tables.FIXED,
     **vehicle_tables.FIXED,
     **waveform_tables.FIXED,
 }
@@ -109,6 +111,7 @@ OWN_ITEMS = {
     **camera_tables.ITEMS,
     **gnss_tables.ITEMS,
     **lidar_tables.ITEMS,
+    **radar_tables.ITEMS,
     **waveform_tables.ITEMS,
 }
 
@@ -144,6 +147,7 @@ RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
     **camera_tables.RANGES,
     **gnss_tables.RANGES,
     **lidar_tables.RANGES,
+    **radar_tables.RANGES,
     **vehicle_tables.RANGES,
     **waveform_tables.RANGES,
 }

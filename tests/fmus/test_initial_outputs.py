@@ -187,7 +187,7 @@ def test_what_is_wrong_is_warned_of_once(opened: list[Initializing]) -> None:
     assert "body.orientation is all zeros" in warning
 
 
-@pytest.mark.parametrize("model", ["DepthCamera", "Lidar", "WaveformLidar"])
+@pytest.mark.parametrize("model", ["DepthCamera", "Lidar", "Radar", "WaveformLidar"])
 def test_frames_are_not_taken_before_the_first_step(opened: list[Initializing], model: str) -> None:
     camera = Initializing(model, parameters_of(model))
     opened.append(camera)

@@ -34,6 +34,7 @@ SETTINGS = {
     "Lidar": {"write_files": 1, "scene": "corridor", "max_depth": 16},
     # One ray: others would start in the ground that the sensor lies on.
     "WaveformLidar": {"write_files": 1, "beam.subrays": 1},
+    "Radar": {"write_files": 1},
     "Accelerometer": {"gravity.z": -4.0, "noise.rms.x": 1.0, "drift.walk.x": 1.0, "drift.type": 1},
     "Gyroscope": {"body.angular_velocity.z": 0.5, "noise.rms.x": 1.0, "instability.x": 1.0},
     "Magnetometer": {"field.z": 0.25, "noise.rms.x": 1.0},

@@ -41,6 +41,7 @@ EQUATIONS = {
     "Lidar": "sensor_models.kernels.light.tree",
     "Magnetometer": "sensor_models.kernels.inertial.magnetic_field",
     "Odometer": "sensor_models.kernels.wheel.odometer",
+    "Radar": "sensor_models.kernels.radar.cone",
     "VehicleDynamics": "fmus.vehicle.model",
     "WaveformLidar": "sensor_models.kernels.waveform.histogram",
 }

@@ -88,7 +88,9 @@ with open_fmu(Path(sys.argv[1])) as sensor:
 """
 
 
-@pytest.mark.parametrize("model", ["Odometer", "Imu", "DepthCamera", "Lidar", "WaveformLidar"])
+@pytest.mark.parametrize(
+    "model", ["Odometer", "Imu", "DepthCamera", "Lidar", "Radar", "WaveformLidar"]
+)
 def test_bytes_continue_in_another_process(
     fmu_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str
 ) -> None:

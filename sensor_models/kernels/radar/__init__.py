@@ -1,0 +1,1 @@
+"""Radars, compiled."""

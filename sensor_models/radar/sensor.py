@@ -1,0 +1,265 @@
+"""The radar as a sensor: its frames are lists of targets.
+
+A frame is taken with the first state that is known at or after its instant, from where the body
+and the bodies of the scene were then. A master should step the ``Environment`` before the radar,
+for the bodies of the scene to be known as far as the radar's own.
+
+``model`` cone (``cone`` has its equations) takes no rays: it finds the nearest point of each
+obstacle in a cone.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.core.clock import Sample, SampleClock, Timeline
+from sensor_models.core.frames import IDENTITY, BodyState, MountParameters, interpolate_body
+from sensor_models.core.placement import PlacementParameters, placed
+from sensor_models.core.quantities import boolean, integer, real, string
+from sensor_models.core.sensor import Arrays, Inputs, Result, Setup
+from sensor_models.core.spec import PACKAGES, Group, SensorSpec
+from sensor_models.kernels.math.motion import matrix_from_quaternion
+from sensor_models.output.detections import (
+    DetectionFile,
+    DetectionFileParameters,
+    detection_writer,
+)
+from sensor_models.output.sinks import FrameTableParameters
+from sensor_models.radar.cone import ConeRadar, Detections, Target
+from sensor_models.radar.obstacles import Obstacles, obstacles_of, unknown_names
+from sensor_models.radar.parameters import ConeParameters
+from sensor_models.scene.history import Sight
+from sensor_models.scene.model import Scene
+from sensor_models.scene.pose_memory import BODY_SIZE, POSE_SIZE
+from sensor_models.sight.scene import SceneName, SceneNumber
+from sensor_models.sight.smallest import moved_bodies, smallest_scene
+
+MOST_TARGETS = 16
+#: Before the names of the arrays of the timeline in a saved state.
+TIMELINE = "timeline."
+
+
+@dataclass(frozen=True)
+class NearestTargetOutputs:
+    """The nearest target; as it is made, none."""
+
+    detected: bool = boolean(False, "Whether there is a target in the newest frame")
+    range: float = real(0.0, "m", "Range of the nearest target; 0 for none")
+    azimuth: float = real(0.0, "rad", "Its azimuth in the sensor frame, positive to the left")
+    elevation: float = real(0.0, "rad", "Its elevation in the sensor frame, positive upward")
+    speed: float = real(
+        0.0,
+        "m/s",
+        "Its speed by speed_mode; 0 in a frame in which it was not the nearest in the one before",
+    )
+    entity_id: int = integer(-1, "Its entity id; -1 for none")
+    target_count: int = integer(
+        0, "Number of targets in the newest frame, of which the nearest 16 are on outputs"
+    )
+
+
+@dataclass(frozen=True)
+class TargetOutput:
+    """One of the nearest targets; as it is made, none."""
+
+    range: float = real(0.0, "m", "Range of a target, counted from the nearest; 0 for none")
+    azimuth: float = real(0.0, "rad", "Its azimuth in the sensor frame, positive to the left")
+    elevation: float = real(0.0, "rad", "Its elevation in the sensor frame, positive upward")
+    speed: float = real(0.0, "m/s", "Its speed by speed_mode; 0 if it is new")
+    rcs: float = real(0.0, "m2", "Its radar cross section; 0 as the cone model gives none")
+    snr: float = real(0.0, "1", "Its signal to noise ratio; 0 as the cone model gives none")
+    entity_id: int = integer(-1, "Its entity id; -1 for none")
+
+
+@dataclass(frozen=True)
+class CubeOutputs:
+    """The newest cube of samples."""
+
+    file: str = string(
+        "", "Path of the newest complete cube; empty as the cone model has none", name="cube.file"
+    )
+
+
+@dataclass(frozen=True)
+class Detection:
+    """A target in a file."""
+
+    entity_id: int = integer(-1, "Entity id")
+    range: float = real(0.0, "m", "Range")
+    azimuth: float = real(0.0, "rad", "Azimuth in the sensor frame, positive to the left")
+    elevation: float = real(0.0, "rad", "Elevation in the sensor frame, positive upward")
+    speed: float = real(0.0, "m/s", "Speed by speed_mode, NaN for a new target")
+    x: float = real(0.0, "m", "Nearest point in the sensor frame, forward")
+    y: float = real(0.0, "m", "Nearest point in the sensor frame, to the left")
+    z: float = real(0.0, "m", "Nearest point in the sensor frame, upward")
+
+
+#: The outputs of a target that there is not.
+NO_TARGET = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1)
+
+
+class RadarSensor:
+    """A radar that takes frames while the states of its body become known."""
+
+    def __init__(self, setup: Setup) -> None:
+        _load_kernels()
+        sampling, self._start = setup.sampling, setup.start
+        mount = placed(
+            setup.parameters.of(MountParameters),
+            setup.parameters.of(PlacementParameters),
+            sampling.seed,
+            setup.identity,
+        )
+        self._radar = ConeRadar(setup.parameters.of(ConeParameters), mount)
+        clock = SampleClock(setup.start, sampling.sample_rate)
+        self._timeline = Timeline(clock, interpolate_body)
+        self._due: list[Sample] = []
+        self._sight = Sight()
+        self._known: tuple[Scene, Obstacles] | None = None
+        self._format = setup.parameters.of(DetectionFileParameters).output_format
+        self._files, self._warn = setup.files, setup.warn
+
+    def begin(self, inputs: Inputs) -> tuple[()]:
+        """Frame 0 is taken with the first step, as many masters connect inputs only then."""
+        self._push(self._start, inputs)
+        return ()
+
+    def advance(self, inputs: Inputs, t0: float, t1: float) -> Iterator[Result]:
+        """The frames whose instant is known."""
+        self._push(t1, inputs)
+        scene, latest = inputs.held.scene, self._timeline.clock.latest
+        self._sight.follow(scene, self._due[0][1] if self._due else latest)
+        obstacles = self._obstacles(scene.scene)
+        while self._due:
+            index, stamp, body = self._due[0]
+            moving, unknown = self._sight.over(stamp, 0.0, 0)
+            bodies = np.zeros((0, POSE_SIZE)) if moving is None else moving.poses[0]
+            found = self._radar.detect(obstacles, body, bodies, stamp)
+            self._due = self._due[1:]
+            values = self._values(found)
+            if not self._files:
+                yield Result(index, stamp, values)
+                continue
+            pose = self._radar.sensor_pose(body).tolist()
+            about = {"position": pose[:3], "orientation": pose[3:], **unknown}
+            if obstacles.bad_faces:
+                about["bad_lines"] = obstacles.bad_faces * self._radar.parameters.lines_per_face
+            rows = [(index, stamp, *_row(target)) for target in found.targets]
+            files = (DetectionFile(Detection, rows, self._format),)
+            known = {"frame": index, "time": stamp, **about}
+            yield Result(index, stamp, values, files, known)
+
+    def _push(self, time: float, inputs: Inputs) -> None:
+        """Take in the state of the body at an instant."""
+        due = self._timeline.push(time, inputs.state)
+        again = bool(due) and due[0][0] == 0  # the start, which counts as given last
+        self._due = due if again else [*self._due, *due]
+
+    def _obstacles(self, scene: Scene) -> Obstacles:
+        """The obstacles of a scene, made once."""
+        if self._known is None or self._known[0] is not scene:
+            own = self._radar.parameters
+            if unknown := unknown_names(scene, own.ignored):
+                self._warn(f"ignore: no instance and no label of {scene.name} is named {unknown}")
+            self._known = scene, obstacles_of(scene, own.obstacles, own.ignored)
+        return self._known[1]
+
+    def _values(self, found: Detections) -> tuple[Any, ...]:
+        """The readings of a frame, scalar by scalar."""
+        targets = found.targets
+        some = [_outputs(target) for target in targets[:MOST_TARGETS]]
+        listed = [value for target in some for value in target]
+        listed += NO_TARGET * (MOST_TARGETS - len(some))
+        if not targets:
+            return (False, 0.0, 0.0, 0.0, 0.0, -1, 0, *listed, "")
+        entity_id, distance, azimuth, elevation, _, _ = targets[0]
+        nearest = (True, distance, azimuth, elevation, _known(found.speed), entity_id)
+        return (*nearest, len(targets), *listed, "")
+
+    def state(self) -> Arrays:
+        """What is known of the motion, the frames that are due, and the targets before."""
+        due = [[index, stamp, *body] for index, stamp, body in self._due]
+        return {
+            **{f"{TIMELINE}{name}": array for name, array in self._timeline.state.items()},
+            **self._radar.state,
+            "due": np.array(due, float).reshape(-1, 2 + BODY_SIZE),
+            "bodies": self._sight.state,
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from ``state()`` of this or an equal sensor."""
+        due, values = arrays["due"], arrays[f"{TIMELINE}values"]
+        fits = due.ndim == 2 and due.shape[1] == 2 + BODY_SIZE and np.isfinite(due).all()
+        if not fits or values.shape not in ((0,), (BODY_SIZE,)) or not np.isfinite(values).all():
+            raise ValueError("the saved state of the radar is damaged")
+        sight, before = Sight.of(arrays), self._radar.state
+        self._radar.state = {name: arrays[name] for name in before}
+        try:
+            self._timeline.state = {"clock": arrays[f"{TIMELINE}clock"], "values": values}
+        except ValueError:
+            self._radar.state = before
+            raise
+        self._sight = sight
+        self._due = [(int(row[0]), float(row[1]), row[2:].copy()) for row in due]
+
+    def close(self) -> None:
+        """Memory is all that it holds."""
+
+
+def _known(speed: float) -> float:
+    """A speed as an output, which is never NaN."""
+    return 0.0 if math.isnan(speed) else speed
+
+
+def _outputs(target: Target) -> tuple[float | int, ...]:
+    entity_id, distance, azimuth, elevation, speed, _ = target
+    return distance, azimuth, elevation, _known(speed), 0.0, 0.0, entity_id
+
+
+def _row(target: Target) -> tuple[float | int, ...]:
+    return (*target[:-1], *target.point)
+
+
+@cache
+def _load_kernels() -> None:
+    """Compile or load what a step may need, once, and not in a step."""
+    interpolate_body(np.zeros(BODY_SIZE), np.zeros(BODY_SIZE), 1.0, 0.5)
+    matrix_from_quaternion(np.array(IDENTITY))  # of scenes that are read when they are needed
+    scene, body = smallest_scene(), (0.0, 0.0, 0.0, *IDENTITY)
+    ConeRadar().detect(obstacles_of(scene), body, moved_bodies(scene).poses[0], 0.0)
+
+
+def _depends(output: str, given: str) -> bool:
+    """There is no cube that could depend on anything."""
+    del given
+    return not output.startswith("cube.")
+
+
+RADAR = SensorSpec(
+    name="Radar",
+    text="Radar: range, angles and speed of the nearest point of each obstacle in a cone",
+    create=RadarSensor,
+    state=(Group(BodyState),),
+    held=(Group(SceneNumber),),
+    parameters=(
+        Group(ConeParameters),
+        Group(PlacementParameters),
+        Group(MountParameters),
+        Group(SceneName),
+    ),
+    readings=(
+        Group(NearestTargetOutputs),
+        *(Group(TargetOutput, f"target_{number + 1}") for number in range(MOST_TARGETS)),
+        Group(CubeOutputs),
+    ),
+    sinks=(Group(DetectionFileParameters), Group(FrameTableParameters)),
+    frames=detection_writer,
+    depends=_depends,
+    step=0.1,
+    packages=PACKAGES,  # those that read scenes are imported when a scene is new
+)

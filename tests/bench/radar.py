@@ -1,0 +1,102 @@
+"""What a cone radar costs: a step of its model with few obstacles, with many, and beside a loop.
+
+Obstacles are boxes of 12 triangles, or 6 quads, spread in the cone. The peer is the same search
+over the same lines without a hierarchy, compiled: each line of each face, one after the other.
+"""
+
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from sensor_models.kernels.radar.cone import Cone, nearest_of_line
+from sensor_models.radar import ConeParameters, ConeRadar, Obstacles, obstacles_of
+from sensor_models.radar.cone import cone_of
+from sensor_models.scene.model import Instance, Scene
+from tests import oracles_rays as twin
+from tests.bench.bars import Bar, best_in_turns
+
+STILL = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+NOBODY = np.zeros((0, 7))
+LINES = 1000
+TURNS, REPEATS = 15, 10
+#: Corners of a box, and its sides as triangles that make no quads, 12 faces.
+CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+SIDES = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
+TRIANGLES = [[a, b, c] for a, b, c, _ in SIDES] + [[a, c, d] for a, _, c, d in SIDES]
+
+
+def boxes(count: int, length: float) -> Scene:
+    """Boxes of 1 m all over the cone, each an obstacle."""
+    random = np.random.default_rng(3)
+    mesh = twin.mesh_of(CORNERS, np.array(TRIANGLES))
+    instances = []
+    for number in range(count):
+        transform = np.eye(4)
+        turn, _ = np.linalg.qr(random.normal(size=(3, 3)))
+        transform[:3, :3] = turn
+        forward = random.uniform(0.1, 0.95) * length
+        transform[:3, 3] = forward * np.array([1.0, *random.uniform(-0.35, 0.35, 2)])
+        instances.append(Instance(0, transform, number + 1))
+    return twin.scene_of(mesh, instances=tuple(instances))
+
+
+@njit(cache=False)
+def line_by_line(cone: Cone, corners: NDArray[np.float64], lines: int) -> float:
+    """The nearest of all lines of all faces, (faces, 4, 3)."""
+    least = math.inf
+    for face in corners:
+        for number in range(lines):
+            share = number / (lines - 1)
+            start = face[0] + share * (face[3] - face[0])
+            way = face[1] + share * (face[2] - face[1]) - start
+            q, d = (start[0], start[1], start[2]), (way[0], way[1], way[2])
+            least = min(least, nearest_of_line(cone, q, d, 0.0)[0])
+    return least
+
+
+def faces_in_cone(obstacles: Obstacles) -> NDArray[np.float64]:
+    """The corners of all faces of all instances in the axes of the cone."""
+    tables = obstacles.tables
+    at = tables.vertices[tables.faces].astype(float)
+    moved = np.einsum("iab,fcb->ifca", tables.transforms[:, :, :3], at)
+    moved += tables.transforms[:, None, None, :, 3]
+    return np.ascontiguousarray(moved.reshape(-1, 4, 3)[:, :, [1, 2, 0]])
+
+
+def milliseconds(call: Callable[[], object]) -> Callable[[], float]:
+    """The time of a call."""
+
+    def measured() -> float:
+        start = time.perf_counter()
+        for _ in range(REPEATS):
+            call()
+        return 1e3 * (time.perf_counter() - start) / REPEATS
+
+    return measured
+
+
+def bars() -> list[Bar]:
+    """A step with 10 and with 1,000 obstacles, and what the hierarchy saves."""
+    calls: dict[str, Callable[[], object]] = {}
+    for count, length in ((10, 20.0), (1000, 100.0)):
+        own = ConeParameters(length=length, lines_per_face=LINES)
+        radar, obstacles = ConeRadar(own), obstacles_of(boxes(count, length))
+        assert len(obstacles.tables.faces) == 12
+        calls[str(count)] = lambda r=radar, o=obstacles: r.detect(o, STILL, NOBODY, 0.0)  # type: ignore[misc]
+        if count == 10:
+            cone, corners = cone_of(own), faces_in_cone(obstacles)
+            found = radar.detect(obstacles, STILL, NOBODY, 0.0).targets[0].range
+            assert abs(found - line_by_line(cone, corners, LINES)) < 1e-9
+            calls["loop"] = lambda c=cone, f=corners: line_by_line(c, f, LINES)  # type: ignore[misc]
+    best = best_in_turns({name: milliseconds(call) for name, call in calls.items()}, TURNS)
+    detail = f"{LINES} lines a face, 12 faces each"
+    saved = best["loop"] / best["10"]
+    return [
+        Bar("cone: a step with 10 obstacles", best["10"], 0.3, "ms", detail),
+        Bar("cone: a step with 1,000 obstacles", best["1000"], 10.0, "ms", detail),
+        Bar("cone: line by line, 10 obstacles", saved, 10.0, "x", "as long", at_least=True),
+    ]
