@@ -149,8 +149,12 @@ class LidarSensor:
         return (CloudFile(cloud, kind, viewpoint, own.normalised_full_scale),)
 
     def _warn_of_lost(self, frame: LidarFrame) -> None:
-        """Say once in a run that limits cut off light."""
-        cut_off = {name: count for name, count in frame.cloud.cut_off.items() if count}
+        """Say once in a run that limits cut off light, but for ``max_depth``.
+
+        How deep trees are followed is a choice: behind several panes or mirrors there is always
+        more. The index counts what that leaves out, too.
+        """
+        cut_off = {name: n for name, n in frame.cloud.cut_off.items() if n and name != "depth"}
         if cut_off and self._warn is not None:
             self._warn(
                 f"limits cut off light in frame {frame.number}, how often each: {cut_off}; frames "

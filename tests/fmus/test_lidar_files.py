@@ -223,31 +223,54 @@ position = [{east + 7.5}, {north}, 0]
     np.testing.assert_allclose(z, height, rtol=0.0, atol=1e-3)
 
 
-def test_light_that_limits_cut_off_is_counted_and_told_once(
-    lidar_fmu: Path, tmp_path: Path
-) -> None:
-    pane = """
+PANES = """
 [meshes.pane]
 box = { size = [0.01, 40, 40] }
 material = "glass"
-"""
-    places = [f"[[instances]]\nmesh = 'pane'\nposition = [{3 + k}, 0, 0]\n" for k in range(3)]
-    scene = str(write_manifest(tmp_path, pane + "".join(places)))
+""" + "".join(f"[[instances]]\nmesh = 'pane'\nposition = [{3 + k}, 0, 0]\n" for k in range(3))
+BANKS = """
+[meshes.bank]
+box = { size = [0.5, 40, 40] }
+[meshes.wall]
+box = { size = [1, 40, 40] }
+material = "concrete"
+[[instances]]
+mesh = "wall"
+position = [9, 0, 0]
+[media.mist]
+absorption = 0.01
+""" + "".join(
+    f"[[volumes]]\nmesh = 'bank'\nmedium = 'mist'\nposition = [{3 + k}, 0, 0]\n" for k in range(2)
+)
+
+
+@pytest.mark.parametrize(
+    ("limit", "scene", "told"),
+    [
+        # At the second face of the first pane, where nothing goes on that came through the first.
+        # How deep a tree is followed is a choice, and no warning.
+        ("depth", PANES, 0),
+        ("events", BANKS, 1),  # at the second of four boundaries
+    ],
+)
+def test_light_that_limits_cut_off_is_counted_and_told_once(
+    lidar_fmu: Path, tmp_path: Path, limit: str, scene: str, told: int
+) -> None:
     angles = {"azimuth.min": -0.1, "azimuth.max": 0.1, "elevation.min": -0.1, "elevation.max": 0.1}
     values = {f"pattern.{name}": value for name, value in angles.items()} | {"scan_mode": 0}
     with open_fmu(lidar_fmu) as lidar:
-        begin(lidar, scene, tmp_path / "out", max_depth=1, **values)
+        manifest = str(write_manifest(tmp_path, scene))
+        begin(lidar, manifest, tmp_path / "out", **values, **{f"max_{limit}": 1})
         for k in range(4):
             lidar.step(PERIOD * k, PERIOD)
         lidar.terminate()
-        told = [message for message in lidar.messages if "cut off" in message.text]
-    assert len(told) == 1
-    assert "'depth': " in told[0].text
+        messages = [message.text for message in lidar.messages if "cut off" in message.text]
+    assert len(messages) == told
+    assert all(f"'{limit}': " in message for message in messages)
     lines = index_of(tmp_path / "out")[1:]
     assert len(lines) >= 3
     for line in lines:
-        # At the second face of the first pane, where nothing goes on that came through the first.
-        assert line["cut_off"]["depth"] == ROWS * COLUMNS
+        assert line["cut_off"][limit] == ROWS * COLUMNS
         assert sum(line["cut_off"].values()) == ROWS * COLUMNS
 
 
