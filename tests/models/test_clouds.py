@@ -80,7 +80,11 @@ def read_exact(path, output_format):
 def test_a_point_has_the_same_size_in_every_program():
     assert POINT.itemsize == 60
     assert POINT_WITH_NORMAL.itemsize == 72
-    assert list(FIELDS) == list(POINT_WITH_NORMAL.names)
+    assert list(FIELDS) == list(record_of(normals=True, echoes=True).names)
+    assert record_of(normals=True, echoes=True).names[: len(POINT_WITH_NORMAL)] == (
+        POINT_WITH_NORMAL.names
+    )
+    assert record_of(echoes=True).itemsize == 60 + 16
 
 
 @KINDS
