@@ -336,6 +336,10 @@ def row_type(columns: Sequence[Column]) -> np.dtype[np.void]:
 def _import_pyarrow() -> Any:
     # Late, because it takes longer to import than all the rest, and few sensors record.
     try:
+        # PyArrow imports pandas, if there is one, when the first table is made. That may be at the
+        # end of the interpreter, when nothing may ask for threads that did not before.
+        import concurrent.futures.thread  # noqa: F401 - for what it does when it is imported
+
         import pyarrow.parquet
     except ImportError as error:
         raise OutputError(

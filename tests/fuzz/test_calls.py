@@ -7,7 +7,7 @@ import pytest
 from tests.conftest import MODELS
 from tests.fuzz.calls import Fuzzer, build_fuzzer
 
-CALLS = 20_000
+CALLS = 2_000
 
 
 @pytest.fixture(scope="module")
