@@ -303,7 +303,7 @@ def test_the_recorded_packages_serve_a_bare_python_of_the_same_version(
 # ---- an interrupted host -------------------------------------------------------------------------
 
 
-#: A host that is interrupted in a step of three million samples; says what it sees of that.
+#: A host that is interrupted in a step of nine million samples; says what it sees of that.
 INTERRUPTED = """
 import signal
 import sys
@@ -316,7 +316,7 @@ with open_fmu(Path(sys.argv[1])) as encoder:
     encoder.step(0.0, 0.1)
     print("stepping", flush=True)
     try:
-        encoder.step(0.1, 30.0)
+        encoder.step(0.1, 90.0)
         print("the step ended")
     except KeyboardInterrupt:
         print("interrupted")

@@ -1,7 +1,8 @@
 """The lidar in other masters: files, text and states in C, and equal frames everywhere. For Linux.
 
-Masters that are Python programs set no more than numbers before the run, so the lidar writes to a
-directory of its own there, and has its default pattern, in the default scene.
+Of masters that are Python programs, some set no choices before the run and some no texts, so the
+lidar is told in two ways there that it should write files, and has its default pattern, in the
+default scene.
 """
 
 import dataclasses
@@ -108,6 +109,7 @@ def test_frames_in_every_master_are_those_in_c(
     host: str,
 ) -> None:
     sensor = sensor_of(files, fmu_directory / "Lidar.fmu")
+    sensor = dataclasses.replace(sensor, texts={"output_directory": str(temporary / host)})
     ((rows,),) = in_a_host(host, Task([sensor], STEP, STEPS, runs=1), tmp_path)
     theirs = files_in(temporary)
     expected = in_the_c_master(writing_master, files, as_the_host_does(host, sensor))

@@ -20,8 +20,8 @@ def simulate(task: Task) -> list[Rows]:
     for index, sensor in zip(indices, task.sensors, strict=True):
         for name, value in sensor.parameters.items():
             assert execution.real_initial_value(index, sensor.references[name], value)
-        for name, chosen in sensor.choices.items():
-            assert execution.integer_initial_value(index, sensor.references[name], chosen)
+        for name, text in sensor.texts.items():
+            assert execution.string_initial_value(index, sensor.references[name], text)
     results: list[Rows] = [[] for _ in indices]
     for k in range(task.steps):
         for index, sensor in zip(indices, task.sensors, strict=True):

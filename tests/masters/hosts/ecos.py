@@ -18,7 +18,7 @@ def simulate(task: Task) -> list[Rows]:
         parameters = {
             f"{sensor.name}::{name}": value
             for sensor in task.sensors
-            for name, value in {**sensor.parameters, **sensor.choices}.items()
+            for name, value in {**sensor.parameters, **sensor.texts}.items()
         }
         structure.add_parameter_set("chosen", parameters)
         results: list[Rows] = [[] for _ in task.sensors]

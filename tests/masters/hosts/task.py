@@ -21,8 +21,9 @@ class Sensor:
     real_outputs: list[str]
     integer_outputs: list[str]
     references: dict[str, int]
-    #: Parameters that are Integers or choices.
+    #: Parameters that are choices, for the hosts that set Enumerations; the others set the texts.
     choices: dict[str, int] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
 
     @property
     def outputs(self) -> list[str]:
