@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import build_fmus
+import sensor_models
 from scenes.making import Solid, write_glb
 from sensor_models.core.georeference import Georeference
 from sensor_models.scene.errors import SceneError
@@ -66,6 +67,8 @@ def test_a_name_is_a_built_in_scene_whatever_lies_in_the_working_directory(
     (tmp_path / "yard").mkdir()
     write_manifest(tmp_path / "yard", BOX)
     monkeypatch.chdir(tmp_path)
+    # FMUs that were opened in this process before have scenes of their own, which come first.
+    monkeypatch.setattr(sensor_models, "__path__", [str(ROOT / "sensor_models")])
     assert manifest_path("yard") == ROOT / "scenes" / "yard" / "scene.toml"
     assert manifest_path("./yard") == tmp_path / "yard" / "scene.toml"
     assert manifest_path(Path("yard")) == tmp_path / "yard" / "scene.toml"
