@@ -1,5 +1,7 @@
 """What tests of all kinds share: the FMUs, built once a session."""
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,17 @@ SEEING = [name for name in catalog.names() if catalog.spec_of(name).frames is no
 SAMPLING = [name for name in SENSORS if name not in SEEING]
 #: All FMUs.
 MODELS = [*build_fmus.fmu_sources(), "Null"]
+
+
+@pytest.fixture(autouse=True)
+def no_test_leaves_the_process_elsewhere() -> Iterator[None]:
+    """Hold the working directory and the search path: masters in this process may change them."""
+    before = Path.cwd(), dict(os.environ)
+    yield
+    after = Path.cwd(), dict(os.environ)
+    for part in (before[1], after[1]):
+        part.pop("PYTEST_CURRENT_TEST", None)
+    assert after == before
 
 
 @pytest.fixture(scope="session")

@@ -125,7 +125,7 @@ def changed_directory(fmu_directory: Path, tmp_path_factory: pytest.TempPathFact
         shutil.copytree(build_fmus.ROOT / folder, tree / folder, ignore=ignored)
     for file in ("build_fmus.py", "pyproject.toml", "LICENSE"):
         shutil.copy(build_fmus.ROOT / file, tree / file)
-    with (tree / "sensor_models" / "odometer.py").open("a") as source:
+    with (tree / "sensor_models" / "wheel" / "odometer.py").open("a") as source:
         source.write("\n#: Not in the other one.\nCHANGED = True\n")
     host = host_platform()
     command = [sys.executable, "build_fmus.py", "--output", "fmus_built", "--platforms", host]

@@ -36,6 +36,7 @@ from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.tracing import RayScene
 from tests.models.scene_files import TETRAHEDRON, obj, ply, stl
 
+ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0  # s for a case, far above what any takes on a busy machine
 MOST_MEMORY = 2500.0  # MB; the largest terrain that a scene may have takes 1500
 #: Scenes above it are read, but not built.
@@ -336,9 +337,9 @@ def run(seed: int, count: int, folder: Path) -> Iterator[Failure]:
     """Try so many cases, in processes that may die."""
     first = 0
     while first < count:
-        command = [sys.executable, "-m", "tests.fuzz.scenes", "--worker", str(folder)]
+        command = [sys.executable, "-m", "tests.fuzz.scenes", "--worker", str(folder.absolute())]
         command += ["--seed", str(seed), "--first", str(first), "--count", str(count - first)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         said = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         for line in said:
             if "failed" in line:
