@@ -83,8 +83,9 @@ LEVEL = 1e-30
 #: Rounding of what a cone and its balls are made of.
 SLACK = 1e-6
 
-#: Sums may be taken in any order, for vectors: what is computed with it never decides on a hit.
-LOOSELY = {**ACCESS, "fastmath": {"reassoc", "nsz", "arcp", "contract"}}
+#: Sums and extremes may be taken in any order, for vectors: what is computed with it never decides
+#: on a hit. Rays that are traced have no NaN; what lanes without a ray make of theirs is not taken.
+LOOSELY = {**ACCESS, "fastmath": {"reassoc", "nsz", "arcp", "contract", "nnan"}}
 
 
 @njit(**ACCESS)
