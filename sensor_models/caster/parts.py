@@ -135,7 +135,7 @@ class PartsWriter:
             raise ParameterError(f"a scene may have {MOST_FACETS} facets")
         count = max(1, -(-len(triples) // self._most))
         for chosen in divided(near, triples, count):
-            self._write(near, triples, chosen, of_facets)
+            self.write(near, triples, chosen, of_facets)
         self.facets += len(triples)
 
     def finish(self) -> Parts:
@@ -172,14 +172,14 @@ class PartsWriter:
             f"values of shape {given.shape} fit neither {len(faces)} facets nor {nodes} nodes"
         )
 
-    def _write(
+    def write(
         self,
         vertices: NDArray[np.float32],
         faces: NDArray[np.uint32],
         chosen: NDArray[np.int64],
         values: NDArray[Any] | None,
     ) -> None:
-        """Write some facets as a part."""
+        """Write some facets, whose numbers rise, as a part of their own."""
         if len(chosen) == 0:
             return
         folder = self.directory / folder_name(len(self._written))

@@ -32,6 +32,11 @@ class ClusterCrew:
         self._residents: dict[Resident, Any] = {}
 
     @property
+    def client(self) -> Any:
+        """Dask's own client."""
+        return self._client
+
+    @property
     def size(self) -> int:
         """How many threads the cluster has now; workers may come and go."""
         return max(1, sum(int(count) for count in self._client.nthreads().values()))
