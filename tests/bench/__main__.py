@@ -80,6 +80,20 @@ def caster_bars() -> list[Bar]:
     return caster.bars()
 
 
+def campaign_bars(fmus: Path) -> list[Bar]:
+    """The bars of campaigns."""
+    from tests.bench import campaigns
+
+    return campaigns.campaign_bars(fmus)
+
+
+def dataset_bars() -> list[Bar]:
+    """The bars of data sets."""
+    from tests.bench import campaigns
+
+    return campaigns.dataset_bars()
+
+
 SUBJECTS: dict[str, Subject] = {
     "calls-c": lambda master, fmu: calls.call_in_c(master, fmu("Null"), fmu("Reference")),
     "calls-fmpy": lambda _, fmu: calls.call_in_fmpy(fmu("Null"), fmu("Reference")),
@@ -92,6 +106,9 @@ SUBJECTS: dict[str, Subject] = {
     "radar": lambda _master, _fmu: radar_bars(),
     "bodies": lambda _, fmu: body_bars(fmu("Lidar")),
     "waveform": lambda _master, _fmu: waveform_bars(),
+    # the master stands beside the FMUs
+    "campaign": lambda master, _fmu: campaign_bars(master.parent),
+    "dataset": lambda _master, _fmu: dataset_bars(),
     "caster": lambda _master, _fmu: caster_bars(),
     "tracing": lambda _master, _fmu: tracing_bars(),
 }
