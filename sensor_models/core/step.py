@@ -155,6 +155,7 @@ class Step:
         for place, word in words.items():
             table[place] = word if isinstance(word, int) else word.ctypes.data
         self._alive = words  # what the addresses point to
+        self._context = int(table.ctypes.data)
         return table
 
     def _addresses(self) -> dict[int, int | Values]:
@@ -209,7 +210,7 @@ class Step:
     @property
     def context(self) -> int:
         """Its first argument."""
-        return int(self._table.ctypes.data)
+        return self._context
 
     # ---- values ------------------------------------------------------------------------------
 
@@ -265,7 +266,7 @@ class Step:
     def _call(self, time: float, duration: float) -> int:
         """The compiled step, as often as something has to be said or found out for it."""
         while True:
-            code = int(self._function(self.context, time, duration))
+            code = int(self._function(self._context, time, duration))
             if code == at.WARN_ORIENTATION:
                 self._table[at.TOLD_OF_ORIENTATION] = 1
                 self._warn(NO_ORIENTATION)

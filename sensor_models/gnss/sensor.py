@@ -11,7 +11,8 @@ ends never come out.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -78,9 +79,11 @@ class GnssSensor(SteppedSensor):
         self._texts = Texts(own, self._constellation)
         self._recorded = own.record_pseudoranges and setup.parameters.of(RecordParameters).record
         self._start = setup.start
-        #: The scenes that samples of a step may be in, by their handles; and which of them is now.
+        #: The scenes that samples of a step may be in, by numbers of our own, as handles are others
+        #: in another process; and which of them is now, 0 for none.
         self._scenes: dict[int, KnownScene] = {}
         self._now = 0
+        self._goes_on: int | None = None  # the number of a scene in a state that is taken over
         self._sight, self._follows = Sight(), False
         self._made: tuple[Any, tuple[str, str]] = ((), ("", ""))
         if own.sky_visibility:
@@ -113,22 +116,34 @@ class GnssSensor(SteppedSensor):
         """The step of this receiver, on values that lie somewhere; they share its state."""
         setup = self._setup
         here = {"start": setup.start, "warn": setup.warn}
-        return ReceiverStep(self, self._plan, setup.sampling, **here, **given)
+        self._step_of_run = ReceiverStep(self, self._plan, setup.sampling, **here, **given)
+        return self._step_of_run
 
     # ---- scenes ------------------------------------------------------------------------------
 
     def _world_of(self, scene: SceneHandle | None) -> Floats:
         """The number of a scene, and the world that it is in."""
+        self._now = 0
         if scene is None:
-            self._now = 0
             return np.append(0.0, pack_world(self._origin, has_scene=False))
         sees = self._parameters.sky_visibility
-        self._now = scene.number if sees else 0
-        known = self._scenes.get(scene.number)
-        if sees and (known is None or known.handle is not scene):
-            self._scenes[scene.number] = KnownScene(scene, self._parameters.multipath)
+        if sees:
+            self._now = self._number_of(scene)
+            known = self._scenes.get(self._now)
+            if known is None or known.handle is not scene:
+                self._scenes[self._now] = KnownScene(scene, self._parameters.multipath)
         origin = self._origin.or_else(scene.scene.origin)
-        return np.append(scene.number, pack_world(origin, has_scene=sees))
+        return np.append(self._now, pack_world(origin, has_scene=sees))
+
+    def _number_of(self, scene: SceneHandle) -> int:
+        """1 or 2: that of the newest state if this is its scene, else the other."""
+        if self._goes_on:
+            return self._goes_on
+        before = self._step_of_run.scene_before
+        known = self._scenes.get(before)
+        if known is not None and known.handle is scene:
+            return before
+        return 2 if before == 1 else 1
 
     def start_step(self, end: float) -> None:
         """A step begins: bodies may have moved. Its end must have a date, for texts."""
@@ -150,7 +165,7 @@ class GnssSensor(SteppedSensor):
         known = self._scenes.get(scene) or self._scenes.get(self._now)
         if known is None:
             return
-        if known.handle.number == self._now:
+        if known is self._scenes.get(self._now):
             self._follow(since)
             sight = self._sight
         else:
@@ -169,6 +184,19 @@ class GnssSensor(SteppedSensor):
         self._follows = False
         self._follow(since)
         return self._sight.state
+
+    @contextmanager
+    def going_on(self, scene: int) -> Iterator[None]:
+        """Take over a state: the scene that is looked for meanwhile has this number in it."""
+        scenes, now = self._scenes.copy(), self._now
+        self._goes_on = scene
+        try:
+            yield
+        except BaseException:
+            self._scenes, self._now = scenes, now
+            raise
+        finally:
+            self._goes_on = None
 
     def restored(self, sight: Sight, start: float) -> None:
         """Take over what was known of bodies, in a run that started then."""

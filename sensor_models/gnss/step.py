@@ -6,6 +6,7 @@ once for the rays. Texts are made of what comes out of a step.
 
 import math
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
@@ -118,6 +119,9 @@ class Surroundings(Protocol):
     def bodies(self, since: float) -> Floats:
         """What is known of movable bodies, as a part of a saved state."""
 
+    def going_on(self, scene: int) -> AbstractContextManager[None]:
+        """Take over a state: the scene that is looked for meanwhile has this number in it."""
+
     def restored(self, sight: Sight, start: float) -> None:
         """Take over what was known of bodies, in a run that started then."""
 
@@ -167,6 +171,11 @@ class ReceiverStep(Step):
     def start(self) -> float:
         """The instant of sample 0."""
         return float(self._clock[START])
+
+    @property
+    def scene_before(self) -> int:
+        """The number of the scene of the newest state that was taken."""
+        return int(self._held[at.HELD_BEFORE, steps.SCENE])
 
     @property
     def _since(self) -> float:
@@ -230,5 +239,13 @@ class ReceiverStep(Step):
             if not (0 <= first < self._most_under_way and 0 <= count <= self._most_under_way):
                 raise StepError("the results on their way do not fit this sensor")
         sight = Sight.of(saved)
-        super().restore(own)
+        with self._around.going_on(_scene_of(saved.get("held"))):
+            self._look_closer()  # a scene that cannot be had is told now, before anything changes
+            super().restore(own)
         self._around.restored(sight, self.start)
+
+
+def _scene_of(held: Any) -> int:
+    """The number of the scene among held inputs of a saved state, 0 for what has none."""
+    found = np.zeros(1) if held is None else np.ravel(held)[steps.SCENE : steps.SCENE + 1]
+    return int(found[0]) if found.size and found[0] in (1.0, 2.0) else 0
