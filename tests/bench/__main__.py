@@ -45,11 +45,11 @@ def lidar_bars(master: Path, files: FmuFiles) -> list[Bar]:
     return lidar.bars(master, files)
 
 
-def gnss_bars() -> list[Bar]:
+def gnss_bars(master: Path, files: FmuFiles) -> list[Bar]:
     """The bars of the GNSS receiver."""
     from tests.bench import gnss
 
-    return gnss.bars()
+    return gnss.bars(master, files)
 
 
 def waveform_bars() -> list[Bar]:
@@ -102,7 +102,7 @@ SUBJECTS: dict[str, Subject] = {
     "imu": lambda master, fmu: inertial.bars(master, fmu("Imu")),
     "depth": lambda master, fmu: depth_bars(master, fmu("DepthCamera")),
     "lidar": lambda master, fmu: lidar_bars(master, fmu("Lidar")),
-    "gnss": lambda _master, _fmu: gnss_bars(),
+    "gnss": lambda master, fmu: gnss_bars(master, fmu("Gnss")),
     "radar": lambda _master, _fmu: radar_bars(),
     "bodies": lambda _, fmu: body_bars(fmu("Lidar")),
     "waveform": lambda _master, _fmu: waveform_bars(),
