@@ -143,6 +143,11 @@ class FrameSink:
         """Where the files go."""
         return str(self._writer.directory)
 
+    @property
+    def lost(self) -> int:
+        """How many frames could not be written so far."""
+        return self._writer.lost
+
     def begin_step(self) -> None:
         """What is taken from now on is not named until the next step."""
         self._before = self._writer.taken, self.newest
