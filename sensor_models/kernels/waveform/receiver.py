@@ -230,12 +230,12 @@ def base_of(receiver: Receiver, background: float, step: float) -> float:
 
 
 @njit(**ACCESS)
-def background_of(receiver: Receiver, work: Work) -> float:
+def background_of(receiver: Receiver, light: Floats) -> float:
     """Power of background light at the detector, W."""
     if receiver.band_area <= 0.0:
         return 0.0
-    sky = max(1.0 - work.light[0], 0.0) * receiver.skylight
-    return float(receiver.band_area * (work.light[1] + sky))
+    sky = max(1.0 - light[0], 0.0) * receiver.skylight
+    return float(receiver.band_area * (light[1] + sky))
 
 
 @njit(cache=True, error_model="numpy")
