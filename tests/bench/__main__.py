@@ -52,11 +52,11 @@ def gnss_bars() -> list[Bar]:
     return gnss.bars()
 
 
-def waveform_bars() -> list[Bar]:
+def waveform_bars(files: FmuFiles) -> list[Bar]:
     """The bars of the full-waveform lidar."""
     from tests.bench import waveform
 
-    return waveform.bars()
+    return waveform.bars(files)
 
 
 def body_bars(files: FmuFiles) -> list[Bar]:
@@ -84,7 +84,7 @@ SUBJECTS: dict[str, Subject] = {
     "gnss": lambda _master, _fmu: gnss_bars(),
     "radar": lambda _master, _fmu: radar_bars(),
     "bodies": lambda _, fmu: body_bars(fmu("Lidar")),
-    "waveform": lambda _master, _fmu: waveform_bars(),
+    "waveform": lambda _, fmu: waveform_bars(fmu("WaveformLidar")),
     "tracing": lambda _master, _fmu: tracing_bars(),
 }
 

@@ -73,6 +73,7 @@ from sensor_models.kernels.lidar.points import (
     write_source,
 )
 from sensor_models.kernels.lidar.returns import Lists, new_lists, select
+from sensor_models.kernels.lidar.walk import walked
 from sensor_models.kernels.light.interfaces import mirrored_share
 from sensor_models.kernels.light.media import MEDIUM_IOR
 from sensor_models.kernels.light.paths import LIMITS, Path
@@ -155,6 +156,7 @@ def end_soon(
     if not counts(detector, distance, intensity):
         return True
     output.counts[ray] = 1
+    distance = walked(detector, distance, intensity, cosine)
     distance = measured(detector, distance, lanes.draw[lane])
     intensity = reported(detector, intensity, first.path[lane])
     toward = (first.toward[lane, 0], first.toward[lane, 1], first.toward[lane, 2])
@@ -255,7 +257,9 @@ def end(
         draw = waiting.draw[place]
         if number > 0 and has_distance_noise(detector):
             draw = draw_of(scan, detector, ray, number)
-        distance = measured(detector, numbers[echo, RANGE], draw)
+        distance = numbers[echo, RANGE]
+        distance = walked(detector, distance, numbers[echo, INTENSITY], numbers[echo, COSINE])
+        distance = measured(detector, distance, draw)
         intensity = reported(detector, numbers[echo, INTENSITY], numbers[echo, PATH])
         toward = (numbers[echo, NORMAL_X], numbers[echo, NORMAL_Y], numbers[echo, NORMAL_Z])
         cosine = numbers[echo, COSINE]

@@ -25,6 +25,7 @@ import math
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from sensor_models.kernels.lidar.layout import Floats
 from sensor_models.kernels.light import arrivals as told
@@ -167,6 +168,19 @@ def spread_pulse(
             to, own = all_power[begin:end], shape[begin - k + half :]
             for place in range(end - begin):
                 to[place] += power * own[place]
+
+
+@njit(cache=True, nogil=True)
+def pack_samples(
+    samples: NDArray[np.float32], spans: NDArray[np.int32], packed: NDArray[np.float32]
+) -> None:
+    """Bring the kept samples of all pulses together."""
+    place = 0
+    for row in range(len(spans)):
+        count = spans[row, 1]
+        for k in range(count):
+            packed[place + k] = samples[row, k]
+        place += count
 
 
 @njit(cache=True, error_model="numpy")

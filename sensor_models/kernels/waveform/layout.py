@@ -106,9 +106,10 @@ class Extraction(NamedTuple):
 class Records(NamedTuple):
     """Where waveforms go, and what points have besides those of a lidar."""
 
-    first: int  # the ray of the first row
+    first: int  # the ray of the first row, of points too
     samples: NDArray[np.float32]  # (rays of a batch, samples), W; no rows if they are not kept
     spans: NDArray[np.int32]  # (rays of a batch, 2): first sample, number of samples
+    lines: Floats  # (rays of a batch, 6): where each starts and goes, in the frame of the points
     word: int  # of a record, where amplitude, width, signal-to-noise and probability begin
     tau: float  # W of amplitude at 1 m for an intensity of 1/sr
 

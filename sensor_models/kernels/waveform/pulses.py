@@ -26,6 +26,7 @@ from sensor_models.kernels.lidar.points import (
     has_distance_noise,
     measured,
     note_nearest,
+    place_point,
     write_point,
     write_source,
 )
@@ -85,6 +86,26 @@ def source_of(best: NDArray[np.float64], place: float, reach: float) -> int:
 
 
 @njit(**ACCESS)
+def scan_from(scan: Scan, ray: int) -> Scan:
+    """A scan whose rays are counted from one of them, as those in the output are."""
+    return Scan(
+        scan.rows,
+        scan.first,
+        scan.last,
+        scan.directions[ray:],
+        scan.azimuth[ray:],
+        scan.elevation[ray:],
+        scan.offset[ray:],
+        scan.ring[ray:],
+        scan.spread,
+        scan.poses,
+        scan.inside,
+        scan.sigma_azimuth,
+        scan.sigma_elevation,
+    )
+
+
+@njit(**ACCESS)
 def write_echo(
     scan: Scan,
     detector: Detector,
@@ -110,9 +131,11 @@ def write_echo(
         toward = (numbers[NORMAL_X], numbers[NORMAL_Y], numbers[NORMAL_Z])
         entity, material, label = int(ids[ENTITY]), int(ids[MATERIAL]), int(ids[LABEL])
         node, atmospheric = int(ids[NODE]), int(ids[ATMOSPHERIC])
-    write_point(scan, output, ray, number, pose, distance, echo[1], cosine, toward)
-    write_source(scan, output, ray, number, count, entity, material, label, node, atmospheric)
-    place = ray * output.returns + number
+    row = ray - records.first
+    here = scan_from(scan, records.first)
+    write_point(here, output, row, number, pose, distance, echo[1], cosine, toward)
+    write_source(here, output, row, number, count, entity, material, label, node, atmospheric)
+    place = row * output.returns + number
     for k in range(4):
         output.floats[place, records.word + k] = np.float32(echo[2 + k])
     return distance
@@ -136,7 +159,7 @@ def write_echoes(
     chunk: int,
 ) -> None:
     """Write the echoes of a pulse that lie in range as its points."""
-    ray = under.ray[at]
+    row = under.ray[at] - records.first
     half_step, kept = 0.5 * SPEED_OF_LIGHT * pulse.step, 0
     begin = 0.5 * SPEED_OF_LIGHT * pulse.start
     echoes = found.echoes
@@ -147,7 +170,7 @@ def write_echoes(
                 echoes[kept, k] = echoes[i, k]
             kept += 1
     kept = min(kept, output.returns)
-    output.counts[ray] = kept
+    output.counts[row] = kept
     for i in range(kept):
         amplitude, place, width = echoes[i, 0], echoes[i, 1], echoes[i, 2]
         distance = begin + (place + 0.5) * half_step
@@ -164,15 +187,29 @@ def write_echoes(
         echo = (distance, intensity, amplitude, FWHM * width * pulse.step, snr, chance)
         source = source_of(under.best[at], place, max(own, width))
         to = write_echo(scan, detector, output, records, under, at, i, kept, echo, source)
-        note_nearest(output, chunk, to, ray * output.returns + i)
+        note_nearest(output, chunk, to, row * output.returns + i)
 
 
 @njit(**ACCESS)
 def keep_samples(
-    records: Records, signal: NDArray[np.float64], ray: int, first: int, last: int
+    scan: Scan,
+    output: Output,
+    records: Records,
+    under: Histograms,
+    at: int,
+    signal: NDArray[np.float64],
+    first: int,
+    last: int,
 ) -> None:
-    """Keep a part of a waveform."""
+    """Keep a part of a waveform, and where its pulse starts and goes."""
+    ray, pose = under.ray[at], under.pose[at]
     row = ray - records.first
+    along = (scan.directions[ray, 0], scan.directions[ray, 1], scan.directions[ray, 2])
+    start = place_point(scan, output, pose, along, 0.0)
+    ahead = place_point(scan, output, pose, along, 1.0)
+    for k in range(3):
+        records.lines[row, k] = start[k]
+        records.lines[row, 3 + k] = ahead[k] - start[k]
     records.spans[row, 0], records.spans[row, 1] = first, max(last - first, 0)
     for k in range(first, last):
         records.samples[row, k - first] = np.float32(signal[k])
@@ -243,7 +280,7 @@ def measure(
 ) -> None:
     """Make points of the histogram of a pulse."""
     ray, keeps = under.ray[at], len(records.spans) > 0
-    output.counts[ray] = 0
+    output.counts[ray - records.first] = 0
     if keeps:
         records.spans[ray - records.first, 1] = 0
     made = make_signal(detector, pulse, receiver, ask, under, at, work)
@@ -252,7 +289,7 @@ def measure(
         return
     signal = work.power if receiver.kind == IDEAL else work.signal
     if keeps:
-        keep_samples(records, signal, ray, first, last)
+        keep_samples(scan, output, records, under, at, signal, first, last)
     held = extract(signal[first:last], 0, last - first, ask, level, sigma, found)
     for i in range(held):
         found.echoes[i, 1] += first
