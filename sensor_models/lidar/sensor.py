@@ -32,6 +32,7 @@ from sensor_models.lidar.parameters import (
 )
 from sensor_models.lidar.patterns import PatternParameters, ScanPattern
 from sensor_models.lidar.sweep import InstantScan, LidarFrame, RollingScan, Scan
+from sensor_models.lidar.walk import WalkParameters
 from sensor_models.light.beam import BeamParameters
 from sensor_models.light.surfaces import sent_back
 from sensor_models.output.clouds import (
@@ -74,6 +75,7 @@ def lidar_of(parameters: Groups, seed: int, identity: str, rate: float) -> Lidar
         parameters.of(LidarNoiseParameters),
         parameters.of(AmbientParameters),
         placed(mount, placement, seed, identity),
+        walk=parameters.of(WalkParameters, "walk"),
         seed=seed,
         identity=identity,
         rate=rate,
@@ -187,7 +189,7 @@ class LidarSensor:
 def _nearest(cloud: CloudBuffer) -> NearestOutputs:
     if not np.isfinite(cloud.nearest[0]):
         return NearestOutputs()
-    point = cloud.returns.reshape(-1)[cloud.nearest[1]]
+    point = cloud.nearest_point()[0]
     return NearestOutputs(
         range=float(point["range"]),
         azimuth=float(point["azimuth"]),
@@ -232,6 +234,7 @@ LIDAR = SensorSpec(
         Group(PatternParameters),
         Group(LidarParameters),
         Group(BeamParameters, "beam"),
+        Group(WalkParameters, "walk"),
         Group(LidarNoiseParameters),
         Group(AmbientParameters),
         Group(PlacementParameters),

@@ -8,13 +8,16 @@ positions are float64 (``record_of``).
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.light.paths import LIMIT_NAMES, LIMITS
 from sensor_models.kernels.output.compact import compact_words, pack_words
+
+if TYPE_CHECKING:
+    from sensor_models.output.las import WavePackets
 
 Points = NDArray[np.void]
 Words = NDArray[np.uint32]
@@ -151,6 +154,10 @@ class CloudBuffer:
         points: Points = compacted.view(record).reshape(-1)
         return points
 
+    def packets(self) -> "WavePackets | None":
+        """The waveforms that the points were made of, for files that hold both; None for none."""
+        return None
+
     @property
     def cut_off(self) -> dict[str, int]:
         """How often each limit cut off light, by its name."""
@@ -160,6 +167,10 @@ class CloudBuffer:
     def valid(self) -> int:
         """How many points the counts tell of."""
         return int(self.counts.sum(dtype=np.int64))
+
+    def nearest_point(self) -> Points:
+        """The nearest point, an array of one; where there is one, before they are packed."""
+        return self.returns.reshape(-1)[self.nearest[1] : self.nearest[1] + 1]
 
     def pack(self) -> Points:
         """The points that there are, in the order of the rays, in this buffer's own memory.

@@ -52,11 +52,11 @@ def gnss_bars(master: Path, files: FmuFiles) -> list[Bar]:
     return gnss.bars(master, files)
 
 
-def waveform_bars() -> list[Bar]:
+def waveform_bars(files: FmuFiles) -> list[Bar]:
     """The bars of the full-waveform lidar."""
     from tests.bench import waveform
 
-    return waveform.bars()
+    return waveform.bars(files)
 
 
 def body_bars(files: FmuFiles) -> list[Bar]:
@@ -105,7 +105,7 @@ SUBJECTS: dict[str, Subject] = {
     "gnss": lambda master, fmu: gnss_bars(master, fmu("Gnss")),
     "radar": lambda _master, _fmu: radar_bars(),
     "bodies": lambda _, fmu: body_bars(fmu("Lidar")),
-    "waveform": lambda _master, _fmu: waveform_bars(),
+    "waveform": lambda _, fmu: waveform_bars(fmu("WaveformLidar")),
     # the master stands beside the FMUs
     "campaign": lambda master, _fmu: campaign_bars(master.parent),
     "dataset": lambda _master, _fmu: dataset_bars(),
