@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from fmus.fmu_state import StateError
 from fmus.inputs import InputReader, KnownInputs
+from fmus.osmp import MESSAGES, open_messages, wants_messages
 from fmus.outputs import OutputWriter
 from sensor_models.core.sensor import Inputs, Result, Setup
 from sensor_models.output.sinks import FrameSink, RecordSink, WriteFiles, open_record, wants_files
@@ -49,11 +50,12 @@ class SensorRun:
             self._parameters,
             f"{self._spec.name}/{fmu.instance_name}",
             start,
-            files=self._wants_files(),
+            files=self._wants_files() or wants_messages(fmu, self._parameters),
             warn=fmu.warn,
         )
+        self._messages = open_messages(fmu, setup)
         self.inputs_at_step_end = setup.sampling.inputs_at_step_end
-        self._known = start
+        self._known = self._end = start
         self.sensor = self._spec.make(setup)
         self._inputs = InputReader(fmu, self._parameters)
         self._outputs = OutputWriter(fmu)
@@ -121,6 +123,8 @@ class SensorRun:
         """Take in the inputs as what holds at the start."""
         state, held = self._inputs.read(self._held)
         self._inputs.expect_scene(held, self._held)
+        if self._messages is not None:
+            state = self._messages.take_inputs(self._known, state, None)
         inputs = Inputs(state, held.held, held.held)
         self._give(held, self.sensor.begin(inputs))
         self._say_if_nothing_is_written()
@@ -128,6 +132,8 @@ class SensorRun:
     def _say_if_nothing_is_written(self) -> None:
         """Frames that go nowhere, although nobody said that they should not, are told of."""
         chosen = self._file_parameters
+        if self._messages is not None:
+            return
         if chosen is not None and chosen.write_files == WriteFiles.auto and self._files is None:
             self._fmu.warn(
                 "no files are written: set output_directory to the directory that frames should go"
@@ -140,9 +146,16 @@ class SensorRun:
         assert before is not None  # every run begins
         state, held = self._inputs.read(before)
         self._inputs.open_scene(held, before)
+        if self._messages is not None:
+            try:
+                state = self._messages.take_inputs(time, state, held.held.scene)
+            except BaseException:
+                held.close_unless_shared(before)
+                raise
         if self._files is not None:
             self._files.begin_step()
         inputs = Inputs(state, held.held, before.held, end)
+        self._end = end
         self._give(held, self.sensor.advance(inputs, self._known, time))
         self._known = time
         if self._files is not None:
@@ -156,7 +169,7 @@ class SensorRun:
             if self._spec.frames is not None:
                 for result in results:
                     self._outputs.show(result)
-                    self._take(result)
+                    self._take(result, held)
             else:
                 self._take_samples(results)
         except BaseException:
@@ -177,10 +190,12 @@ class SensorRun:
         if newest is not None:
             self._outputs.show(newest)
 
-    def _take(self, result: Result) -> None:
-        """Record a frame and write its files."""
+    def _take(self, result: Result, held: KnownInputs) -> None:
+        """Record a frame, make its messages and write its files."""
         if self._record is not None:
             self._record.take(result)
+        if self._messages is not None:
+            self._messages.take(result, held.held.scene, self._end)
         if self._files is not None:
             self._files.take(result)
         else:
@@ -197,6 +212,7 @@ class SensorRun:
             KNOWN: np.array([self._known]),
             HELD: np.frombuffer(held, np.uint8).copy(),
             FILE: np.frombuffer(file.encode(), np.uint8).copy(),
+            **({} if self._messages is None else self._messages.state()),
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -210,7 +226,12 @@ class SensorRun:
         file = arrays[FILE].tobytes().decode()
         held = self._inputs.restored(arrays[HELD].tobytes(), self._held)
         try:
-            self.sensor.restore({n: a for n, a in arrays.items() if n not in (KNOWN, HELD, FILE)})
+            own_arrays = {n: a for n, a in arrays.items() if not n.startswith(MESSAGES)}
+            self.sensor.restore(
+                {n: a for n, a in own_arrays.items() if n not in (KNOWN, HELD, FILE)}
+            )
+            if self._messages is not None:
+                self._messages.restore(arrays)
         except BaseException:
             held.close_unless_shared(self._held)
             raise

@@ -24,6 +24,7 @@ from sensor_models.core.quantities import boolean, integer, real, string
 from sensor_models.core.sensor import Arrays, Inputs, Result, Setup
 from sensor_models.core.spec import PACKAGES, Group, SensorSpec
 from sensor_models.kernels.math.motion import matrix_from_quaternion
+from sensor_models.messages.osi import OsiPorts
 from sensor_models.output.detections import (
     DetectionFile,
     DetectionFileParameters,
@@ -259,6 +260,7 @@ RADAR = SensorSpec(
     ),
     sinks=(Group(DetectionFileParameters), Group(FrameTableParameters)),
     frames=detection_writer,
+    messages=OsiPorts(takes_view=True),
     depends=_depends,
     step=0.1,
     packages=PACKAGES,  # those that read scenes are imported when a scene is new
