@@ -12,7 +12,8 @@ sensor -> outputs, record and files. What happens in a step:
    them as they were, for frames one by one, as a frame that was taken stays taken.
 """
 
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,15 +24,36 @@ from fmus.inputs import InputReader, KnownInputs
 from fmus.osmp import MESSAGES, open_messages, wants_messages
 from fmus.outputs import OutputWriter
 from sensor_models.core.sensor import Inputs, Result, Setup
+from sensor_models.core.spec import LogParameters
 from sensor_models.output.sinks import FrameSink, RecordSink, WriteFiles, open_record, wants_files
 
 if TYPE_CHECKING:
     from fmus.sensor_fmu import SensorFmu
+    from sensor_models.log.sink import LogSink
 
 Arrays = dict[str, NDArray[Any]]
 
 #: Of a run's own in a saved state: the newest known instant, the held inputs, the newest file.
 KNOWN, HELD, FILE = "known", "held", "file"
+
+
+def _once_all(done: Callable[[], None], takers: int) -> Callable[[], None]:
+    """What each of some takers calls; the last of them gives the memory back.
+
+    Without takers that is done at once.
+    """
+    if takers == 0:
+        done()
+    left, lock = [takers], threading.Lock()
+
+    def one_less() -> None:
+        with lock:
+            left[0] -= 1
+            if left[0]:
+                return
+        done()
+
+    return one_less
 
 
 class SensorRun:
@@ -50,10 +72,11 @@ class SensorRun:
             self._parameters,
             f"{self._spec.name}/{fmu.instance_name}",
             start,
-            files=self._wants_files() or wants_messages(fmu, self._parameters),
+            files=self._wants_files() or wants_messages(fmu, self._parameters) or self._wants_log,
             warn=fmu.warn,
         )
         self._messages = open_messages(fmu, setup)
+        self._log: LogSink | None = None
         self.inputs_at_step_end = setup.sampling.inputs_at_step_end
         self._known = self._end = start
         self.sensor = self._spec.make(setup)
@@ -63,6 +86,10 @@ class SensorRun:
         self._record: RecordSink | None = None
         self._files: FrameSink | None = None
         self._file = ""  # of a saved state, until there are files
+
+    @property
+    def _wants_log(self) -> bool:
+        return bool(self._parameters.of(LogParameters).log)
 
     def _wants_files(self) -> bool:
         return self._file_parameters is not None and wants_files(self._file_parameters)
@@ -79,6 +106,10 @@ class SensorRun:
                 assert self._spec.frames is not None
                 self._files = FrameSink(self._spec.frames(name, self._file_parameters, effective))
                 self._files.newest, directory = self._file, self._files.directory
+        if self._wants_log:
+            from sensor_models.log.sink import LogSink
+
+            self._log = LogSink(name, self._spec, self._parameters)
         if self._record_parameters is not None:
             self._record = open_record(
                 name, self._spec, self._record_parameters, directory, effective
@@ -102,6 +133,8 @@ class SensorRun:
             self._files.name_newest(self._outputs.name_file, of_all=True)
         if self._record is not None:
             self._record.publish()
+        if self._log is not None:
+            self._log.wait()
 
     def close(self) -> None:
         """Finish record and files, and leave the scene."""
@@ -113,9 +146,13 @@ class SensorRun:
                 if self._record is not None:
                     self._record.close()
             finally:
-                self.sensor.close()
-                if self._held is not None:
-                    self._held.close()
+                try:
+                    if self._log is not None:
+                        self._log.close()
+                finally:
+                    self.sensor.close()
+                    if self._held is not None:
+                        self._held.close()
 
     # ---- stepping ----------------------------------------------------------------------------
 
@@ -132,7 +169,7 @@ class SensorRun:
     def _say_if_nothing_is_written(self) -> None:
         """Frames that go nowhere, although nobody said that they should not, are told of."""
         chosen = self._file_parameters
-        if self._messages is not None:
+        if self._messages is not None or self._log is not None:
             return
         if chosen is not None and chosen.write_files == WriteFiles.auto and self._files is None:
             self._fmu.warn(
@@ -175,6 +212,8 @@ class SensorRun:
         except BaseException:
             if self._record is not None and self._spec.frames is None:
                 self._record.rewind(next_index)
+            if self._log is not None:
+                self._log.rewind(1)  # the one of the start stays
             if held is not before:
                 held.close_unless_shared(before)
             raise
@@ -187,6 +226,10 @@ class SensorRun:
         for newest in results:
             if self._record is not None:
                 self._record.take(newest)
+            if self._log is not None:
+                self._log.append(newest)
+        if self._log is not None:
+            self._log.commit()
         if newest is not None:
             self._outputs.show(newest)
 
@@ -196,10 +239,12 @@ class SensorRun:
             self._record.take(result)
         if self._messages is not None:
             self._messages.take(result, held.held.scene, self._end)
+        takers = (self._files is not None) + (self._log is not None)
+        shared = result if takers == 1 else result._replace(done=_once_all(result.done, takers))
         if self._files is not None:
-            self._files.take(result)
-        else:
-            result.done()
+            self._files.take(shared)
+        if self._log is not None:
+            self._log.take(shared, held.held.scene)
 
     # ---- saved states ------------------------------------------------------------------------
 

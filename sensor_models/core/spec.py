@@ -116,6 +116,18 @@ class PresetParameters:
 
 
 @dataclass(frozen=True)
+class LogParameters:
+    """Where results go together with those of other sensors."""
+
+    log: str = string(
+        "",
+        "Path of a log that results go to, which sensors of one process may share: a file for"
+        " Foxglove if it ends with .mcap, else the directory of a bag of ROS 2; empty for none",
+    )
+    log_body: str = string("base_link", "Name of the body's frame in the log")
+
+
+@dataclass(frozen=True)
 class SampleOutputs:
     """Outputs that every sensor has."""
 
@@ -200,7 +212,7 @@ class SensorSpec:
     @property
     def all_parameters(self) -> tuple[Group, ...]:
         """Its own parameters, then those that all sensors have, then those of the sinks."""
-        shared = Group(PresetParameters), Group(SamplingParameters)
+        shared = Group(PresetParameters), Group(SamplingParameters), Group(LogParameters)
         messages = () if self.messages is None else self.messages.parameters
         return (*self.parameters, *shared, *self.sinks, *messages)
 
