@@ -4,9 +4,9 @@ Source: rosbag2, metadata version 5.
 """
 
 from pathlib import Path
-from typing import Any
 
 from sensor_models.log.reading import Summary, read_summary
+from sensor_models.messages.ros import quality_of
 from sensor_models.output.files import output_errors, published
 
 
@@ -63,14 +63,6 @@ def _yaml(summary: Summary, file: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _quality(topic: str) -> Any:
-    """What subscribers that come later get: of fixed frames, the last message."""
-    if topic != "/tf_static":
-        return '""'
-    endless = "\\n    sec: 9223372036\\n    nsec: 854775807"
-    parts = [
-        "- history: 3\\n  depth: 0\\n  reliability: 1\\n  durability: 1",
-        f"  deadline:{endless}\\n  lifespan:{endless}\\n  liveliness: 1",
-        f"  liveliness_lease_duration:{endless}\\n  avoid_ros_namespace_conventions: false",
-    ]
-    return '"' + "\\n".join(parts) + '"'
+def _quality(topic: str) -> str:
+    """What subscribers that come later get, as a text of YAML."""
+    return '"' + quality_of(topic).replace("\n", "\\n") + '"'

@@ -150,7 +150,8 @@ class Ros:
 
     def _message(self, topic: str, kind: str, time: float, parts: tuple[Part, ...]) -> Message:
         schema = Schema(ros.full_name(kind), "ros2msg", ros.definition(kind), "cdr")
-        return Message(topic, schema, time, parts)
+        known = {"offered_qos_profiles": ros.quality_of(topic)}
+        return Message(topic, schema, time, parts, known)
 
     def cloud(
         self, topic: str, time: float, frame: str, points: NDArray[np.void], origin: Sequence[float]

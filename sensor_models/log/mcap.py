@@ -74,6 +74,11 @@ class _Chunk:
     last: int = 0
     index: dict[int, list[bytes]] = field(default_factory=dict)
 
+    def begin(self, record: bytes) -> None:
+        """Begin with a record that is no message."""
+        self.parts.append(record)
+        self.size += len(record)
+
     def add(
         self, channel: int, sequence: int, time: int, published: int, parts: list[Part]
     ) -> None:
@@ -98,6 +103,7 @@ class McapWriter:
         self._schemas: dict[str, tuple[int, bytes]] = {}
         self._channels: dict[tuple[str, str], tuple[int, bytes]] = {}
         self._counts: dict[int, int] = {}
+        self._records: dict[int, bytes] = {}  # of channels
         self._chunk = _Chunk()
         self._chunk_indexes: list[bytes] = []
         self._first = self._last = 0
@@ -113,10 +119,11 @@ class McapWriter:
         key = topic, schema.name
         if key not in self._channels:
             kind = self._schema(schema)
-            number = len(self._channels) + 1  # some readers take 0 for none
+            number = len(self._channels) + 1
             own = _U16.pack(number), _U16.pack(kind), _text(topic)
             record = _record(CHANNEL, *own, _text(schema.message_encoding), _map(metadata))
             self._channels[key] = number, record
+            self._records[number] = record
             self._counts[number] = 0
             self._write(record)
         return self._channels[key][0]
@@ -131,7 +138,13 @@ class McapWriter:
         return self._schemas[schema.name][0]
 
     def add(self, channel: int, time: int, published: int, parts: list[Part]) -> None:
-        """Take a message; times in ns."""
+        """Take a message; times in ns.
+
+        A chunk begins with the channel of its first message once more: a reader of bags takes a
+        message at the very front for none.
+        """
+        if not self._chunk.size:
+            self._chunk.begin(self._records[channel])
         self._chunk.add(channel, self._counts[channel], time, published, parts)
         self._first = time if not any(self._counts.values()) else min(self._first, time)
         self._last = max(self._last, time)

@@ -18,9 +18,10 @@ import math
 import os
 import threading
 import time as clock
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, NamedTuple
 
 from sensor_models.log.mcap import McapWriter, Part, Schema
@@ -42,6 +43,8 @@ class Message(NamedTuple):
     schema: Schema
     time: float  # s, of what it is about
     parts: tuple[Part, ...]
+    #: What a reader should know of the topic.
+    metadata: Mapping[str, str] = MappingProxyType({})
 
 
 class Ticket:
@@ -154,7 +157,7 @@ class SharedLog:
         ):
             time, _, size, message = heapq.heappop(self._held)
             self._held_bytes -= size
-            channel = self._writer.channel(message.topic, message.schema, {})
+            channel = self._writer.channel(message.topic, message.schema, message.metadata)
             self._writer.add(channel, time, time, list(message.parts))
             if self._writer.waiting >= CHUNK_BYTES:
                 self._end_chunk()

@@ -82,6 +82,21 @@ UNKNOWN = (-1.0, *[0.0] * 8)
 NOTHING_KNOWN = (0.0,) * 9
 
 
+def quality_of(topic: str) -> str:
+    """The offered quality of a topic, as bags state it: of fixed frames, late subscribers get all.
+
+    Empty where it is that of any topic.
+    """
+    if topic != "/tf_static":
+        return ""
+    endless = "\n    sec: 9223372036\n    nsec: 854775807"
+    return (
+        "- history: 3\n  depth: 0\n  reliability: 1\n  durability: 1"
+        f"\n  deadline:{endless}\n  lifespan:{endless}\n  liveliness: 1"
+        f"\n  liveliness_lease_duration:{endless}\n  avoid_ros_namespace_conventions: false"
+    )
+
+
 def full_name(kind: str) -> str:
     """The name of a type as bags have it."""
     package, _, short = kind.partition("/")
