@@ -73,6 +73,13 @@ def radar_bars() -> list[Bar]:
     return radar.bars()
 
 
+def message_bars() -> list[Bar]:
+    """The bars of messages and logs."""
+    from tests.bench import messages
+
+    return messages.bars()
+
+
 SUBJECTS: dict[str, Subject] = {
     "calls-c": lambda master, fmu: calls.call_in_c(master, fmu("Null"), fmu("Reference")),
     "calls-fmpy": lambda _, fmu: calls.call_in_fmpy(fmu("Null"), fmu("Reference")),
@@ -85,6 +92,7 @@ SUBJECTS: dict[str, Subject] = {
     "radar": lambda _master, _fmu: radar_bars(),
     "bodies": lambda _, fmu: body_bars(fmu("Lidar")),
     "waveform": lambda _master, _fmu: waveform_bars(),
+    "messages": lambda _master, _fmu: message_bars(),
     "tracing": lambda _master, _fmu: tracing_bars(),
 }
 
