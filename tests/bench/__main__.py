@@ -80,6 +80,13 @@ def message_bars() -> list[Bar]:
     return messages.bars()
 
 
+def caster_bars() -> list[Bar]:
+    """The bars of the quick caster."""
+    from tests.bench import caster
+
+    return caster.bars()
+
+
 SUBJECTS: dict[str, Subject] = {
     "calls-c": lambda master, fmu: calls.call_in_c(master, fmu("Null"), fmu("Reference")),
     "calls-fmpy": lambda _, fmu: calls.call_in_fmpy(fmu("Null"), fmu("Reference")),
@@ -93,6 +100,7 @@ SUBJECTS: dict[str, Subject] = {
     "bodies": lambda _, fmu: body_bars(fmu("Lidar")),
     "waveform": lambda _master, _fmu: waveform_bars(),
     "messages": lambda _master, _fmu: message_bars(),
+    "caster": lambda _master, _fmu: caster_bars(),
     "tracing": lambda _master, _fmu: tracing_bars(),
 }
 
