@@ -57,8 +57,8 @@ class Beams(NamedTuple):
     @classmethod
     def of(cls, elevation_deg: ArrayLike, azimuth_deg: ArrayLike, columns: int) -> "Beams":
         """Of tables in degrees."""
-        angles = (np.radians(np.asarray(table, float)) for table in (elevation_deg, azimuth_deg))
-        return cls(*angles, columns)
+        elevation, azimuth = np.asarray(elevation_deg, float), np.asarray(azimuth_deg, float)
+        return cls(np.radians(elevation), np.radians(azimuth), columns)
 
     @property
     def rows(self) -> int:
