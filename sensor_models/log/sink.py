@@ -30,9 +30,9 @@ from sensor_models.log import bag
 from sensor_models.log.formats import Format, Foxglove, Ros, Samples, Transform
 from sensor_models.log.shared import Message, leave_log, use_log
 from sensor_models.messages.foxglove import SceneMesh
+from sensor_models.messages.pictures import Picture, picture_of
 from sensor_models.output.clouds import CloudFile
 from sensor_models.output.detections import DetectionFile
-from sensor_models.output.images import ImageFile
 from sensor_models.output.points import CloudBuffer
 
 #: The fields of a point in a log: 28 bytes instead of 60. ``time`` counts from the frame's start.
@@ -51,8 +51,6 @@ LOGGED = np.dtype(
 )
 #: The turn from an optical frame (z forward, x right) to that of the sensor.
 OPTICAL = (0.5, -0.5, 0.5, -0.5)
-#: Encodings of pictures by type and number of channels.
-ENCODINGS = {("u1", 1): "mono8", ("u2", 1): "mono16", ("u1", 3): "rgb8", ("f4", 1): "32FC1"}
 
 
 def topic_name(instance: str) -> str:
@@ -161,8 +159,8 @@ class LogSink:
                 yield from self._cloud(time, file)
             elif isinstance(file, DetectionFile):
                 yield from self._targets(time, file)
-            elif isinstance(file, ImageFile):
-                yield from self._image(time, file)
+            elif (picture := picture_of(file)) is not None:
+                yield from self._image(time, picture)
 
     def _body_pose(
         self, position: NDArray[np.float64], orientation: NDArray[np.float64]
@@ -194,16 +192,15 @@ class LogSink:
         points = repack_fields(table[["x", "y", "z", *(n for n, _ in kinds if n not in "xyz")]])
         return self._format.cloud(f"{self._topic}/targets", time, self.name, points, (0.0,) * 3)
 
-    def _image(self, time: float, file: ImageFile) -> list[Message]:
+    def _image(self, time: float, picture: Picture) -> list[Message]:
         """A picture, and how its pixels look out where that is known."""
-        pixels = np.ascontiguousarray(file.array)
-        if pixels.dtype == np.float64:
-            pixels = pixels.astype("<f4")
-        channels = 1 if pixels.ndim == 2 else pixels.shape[2]
-        encoding = ENCODINGS.get((pixels.dtype.str[1:], channels))
-        if encoding is None:  # ids, points, normals: no viewer has a picture of these
-            return []
-        frame, topic = f"{self.name}_optical", f"{self._topic}/{file.kind}"
+        pixels = picture.pixels
+        encoding = "32FC1"
+        if pixels.dtype != np.float32:
+            pixels = picture.of_8_bit()
+            mosaic = "mono8" if picture.mosaic == "none" else f"bayer_{picture.mosaic}8"
+            encoding = "rgb8" if picture.channels == 3 else mosaic
+        frame, topic = f"{self.name}_optical", f"{self._topic}/{picture.kind}"
         found = self._format.image(topic, time, frame, pixels, encoding)
         size = pixels.shape[1], pixels.shape[0]
         focal = focal_lengths(self._values, size)

@@ -51,6 +51,7 @@ from sensor_models.messages.ground_truth import (
     pairs_of,
     read_view,
 )
+from sensor_models.messages.pictures import Picture, picture_of
 from sensor_models.messages.wire import Bytes, block, double, opening, tag, varint, whole
 from sensor_models.output.clouds import CloudFile
 from sensor_models.output.detections import DetectionFile
@@ -63,7 +64,7 @@ Parts = tuple[bytes | Bytes, ...]
 
 #: Items of enumerations of OSI.
 AVAILABLE = 2
-MONO_U8, MONO_U16, MONO_F32, RGB_U8 = 2, 3, 5, 6
+OTHER_FORMAT, MONO_U8, MONO_F32, RGB_U8, BAYER_BGGR_U8, BAYER_RGGB_U8 = 1, 2, 5, 6, 10, 14
 #: The item of ``speed_mode`` whose speeds have a sign.
 CLOSING = 1
 #: States of the body that are kept for frames that were not complete by then.
@@ -359,8 +360,8 @@ class OsiMessages:
                 return self._of_cloud(file.cloud, shot, header)
             if isinstance(file, DetectionFile):
                 return self._of_targets(file, header)
-            if isinstance(file, ImageFile) and file.kind in ("depth", "range", "image", "color"):
-                return self._of_image(result, file, shot, header)
+            if (picture := picture_of(file)) is not None:
+                return self._of_picture(result, file, picture, shot, header)
         return (), ()
 
     def _of_cloud(
@@ -408,15 +409,12 @@ class OsiMessages:
         data = self._counted(header, len(table)), detections
         return _block(26, (VERSION, *_block(2, data))), ()
 
-    def _of_image(
-        self, result: Result, file: ImageFile, shot: _Shot, header: bytes
+    def _of_picture(
+        self, result: Result, file: Any, shown: Picture, shot: _Shot, header: bytes
     ) -> tuple[Parts, Parts]:
         """A picture; and where its pixels are rays, a detection for each."""
-        pixels = np.ascontiguousarray(file.array)
-        kinds = {("u1", 2): MONO_U8, ("u2", 2): MONO_U16, ("u1", 3): RGB_U8}
-        kind = kinds.get((pixels.dtype.str[1:], pixels.ndim), MONO_F32)
-        if kind == MONO_F32:
-            pixels = pixels.astype("<f4")
+        pixels = shown.pixels
+        kind = channel_format(shown)
         about = (
             identifier(1, self._own.sensor_id),
             self._mounting(2, shot),
@@ -481,6 +479,18 @@ class OsiMessages:
         self.motion.table = arrays["motion"]
         for name, buffer in self.buffers.items():
             buffer.put((arrays[name].reshape(-1),))
+
+
+def channel_format(shown: Picture) -> int:
+    """What OSI calls the pixels of a picture; they are linear in all of its formats."""
+    if shown.pixels.dtype == np.float32:
+        return MONO_F32
+    first = {"rggb": BAYER_RGGB_U8, "bggr": BAYER_BGGR_U8}.get(shown.mosaic, MONO_U8)
+    if shown.mosaic not in ("none", "rggb", "bggr"):
+        return OTHER_FORMAT
+    if shown.channels == 3:
+        first = RGB_U8
+    return first + (shown.pixels.dtype != np.uint8)
 
 
 def closing_speed(points: Points, shot: _Shot) -> NDArray[np.float64]:

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from osi3 import osi_sensordata_pb2, osi_sensorview_pb2
 from osi3.osi_featuredata_pb2 import LidarDetection, LidarDetectionData, RadarDetectionData
 from osi3.osi_sensordata_pb2 import SensorData
-from osi3.osi_sensorview_pb2 import LidarSensorView
+from osi3.osi_sensorview_pb2 import LidarSensorView, SensorView
 from scipy.spatial.transform import Rotation
 
 from sensor_models.core.quantities import ParameterError
+from sensor_models.core.sensor import Result, Setup
+from sensor_models.lidar.sensor import LIDAR
 from sensor_models.messages import detections as det
 from sensor_models.messages.ground_truth import (
     angles_of,
@@ -25,7 +27,7 @@ from sensor_models.messages.ground_truth import (
     quaternion_of,
     read_view,
 )
-from sensor_models.messages.osi import stamp_parts
+from sensor_models.messages.osi import OsiMessages, OsiPorts, stamp_parts
 from sensor_models.messages.osmp import (
     Buffers,
     address_of,
@@ -360,3 +362,43 @@ def test_protoc_reads_a_message_by_its_descriptors(tmp_path: Path) -> None:
     )
     for line in ("distance: 12.5", "value: 100", "DETECTION_CLASSIFICATION_CLUTTER", "value: 17"):
         assert line in run.stdout.decode()
+
+
+class ShownPicture:
+    """What a camera gives: digital numbers."""
+
+    kind = "picture"
+
+    def __init__(self, channels: int, largest: int, mosaic: str = "none") -> None:
+        draw = np.random.default_rng(1)
+        self.numbers = draw.integers(0, largest + 1, (4, 6, channels)).astype(np.uint16)
+        self.largest, self.mosaic = largest, mosaic
+
+
+@pytest.mark.parametrize(
+    ("picture", "name"),
+    [
+        (ShownPicture(1, 255), "MONO_U8_LIN"),
+        (ShownPicture(1, 4095), "MONO_U16_LIN"),
+        (ShownPicture(3, 255), "RGB_U8_LIN"),
+        (ShownPicture(3, 4095), "RGB_U16_LIN"),
+        (ShownPicture(1, 4095, "rggb"), "BAYER_RGGB_U16_LIN"),
+        (ShownPicture(1, 255, "bggr"), "BAYER_BGGR_U8_LIN"),
+        (ShownPicture(1, 255, "grbg"), "OTHER"),
+    ],
+)
+def test_pictures_are_given_as_they_are(picture: ShownPicture, name: str) -> None:
+    parameters = LIDAR.build({"osi": True, "osi.sensor_view": True})
+    messages = OsiMessages(Setup(LIDAR, parameters, "Camera/test", files=True), OsiPorts())
+    messages.motion.know(0.0, np.array([0.0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]))
+    messages.take(Result(0, 0.0, (), (picture,)), None, 0.1)
+    view = SensorView.FromString(messages.buffers["OSMPSensorViewOut"].newest.tobytes())
+    data = SensorData.FromString(messages.buffers["OSMPSensorDataOut"].newest.tobytes())
+    for found in (view, data.sensor_view[0]):
+        (camera,) = found.camera_sensor_view
+        about = camera.view_configuration
+        assert (about.number_of_pixels_horizontal, about.number_of_pixels_vertical) == (6, 4)
+        (kind,) = about.channel_format
+        assert about.ChannelFormat.Name(kind) == f"CHANNEL_FORMAT_{name}"
+        size = np.uint8 if picture.largest < 256 else np.uint16
+        assert camera.image_data == picture.numbers.astype(size).tobytes()
