@@ -65,6 +65,12 @@ class Beams(NamedTuple):
         """How many there are."""
         return len(self.elevation)
 
+    def rays(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Azimuth and elevation of the rays of a frame, column by column, from the back on."""
+        encoder = math.pi - math.tau * np.arange(self.columns) / self.columns
+        azimuth = encoder[:, np.newaxis] - self.azimuth
+        return azimuth.ravel(), np.tile(self.elevation, self.columns)
+
 
 def metadata(beams: Beams, rate: int = 10, product: str = "OS-1-128") -> str:
     """What drivers know of the sensor."""
