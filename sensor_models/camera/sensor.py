@@ -23,7 +23,7 @@ from sensor_models.core.quantities import integer, real
 from sensor_models.core.sensor import Arrays, Inputs, Result, Setup, Vector
 from sensor_models.core.spec import PACKAGES, SCENE_PACKAGES, Group, Groups, SensorSpec
 from sensor_models.kernels.math.motion import matrix_from_quaternion
-from sensor_models.messages.osi import OsiPorts, Rays
+from sensor_models.messages.ports import OsiPorts, Rays
 from sensor_models.output.images import (
     ImageFile,
     ImageFileParameters,

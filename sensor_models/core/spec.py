@@ -198,7 +198,7 @@ class SensorSpec:
     texts: tuple[Any, ...] = ()
     #: Outputs that name further files of the newest frame, and what those names end with.
     more_files: tuple[tuple[Group, str], ...] = ()
-    #: Messages in memory for other tools, if it has any (``messages.osi``).
+    #: Messages in memory for other tools, if it has any (``messages.ports``).
     messages: MessagePorts | None = None
     #: Whether an output depends on an input.
     depends: Callable[[str, str], bool] = all_depend

@@ -34,7 +34,7 @@ from sensor_models.lidar.patterns import PatternParameters, ScanPattern
 from sensor_models.lidar.sweep import InstantScan, LidarFrame, RollingScan, Scan
 from sensor_models.light.beam import BeamParameters
 from sensor_models.light.surfaces import sent_back
-from sensor_models.messages.osi import OsiPorts, Rays
+from sensor_models.messages.ports import OsiPorts, Rays
 from sensor_models.output.clouds import (
     CloudFile,
     CloudFileParameters,

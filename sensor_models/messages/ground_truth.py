@@ -179,20 +179,6 @@ def _triple(message: memoryview, name: str) -> Triple:
 # ---- driving the scene -------------------------------------------------------------------------
 
 
-def pairs_of(table: str) -> dict[str, int]:
-    """Bodies of the scene and the ids of their objects: ``vehicle_1 = 17, vehicle_2 = 18``."""
-    pairs: dict[str, int] = {}
-    for entry in filter(None, (part.strip() for part in table.split(","))):
-        name, equals, number = (piece.strip() for piece in entry.partition("="))
-        if not (name and equals and number.isdecimal()):
-            raise ParameterError(
-                f"osi.bodies: {entry!r} cannot be read, needed is the name of a movable body, an"
-                " equals sign and the id of a moving object"
-            )
-        pairs[name] = int(number)
-    return pairs
-
-
 def middle_of(scene: Scene, body: int) -> Floats:
     """The middle of the box around the meshes of a body, in its frame."""
     corners = []

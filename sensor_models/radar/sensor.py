@@ -24,7 +24,7 @@ from sensor_models.core.quantities import boolean, integer, real, string
 from sensor_models.core.sensor import Arrays, Inputs, Result, Setup
 from sensor_models.core.spec import PACKAGES, Group, SensorSpec
 from sensor_models.kernels.math.motion import matrix_from_quaternion
-from sensor_models.messages.osi import OsiPorts
+from sensor_models.messages.ports import OsiPorts
 from sensor_models.output.detections import (
     DetectionFile,
     DetectionFileParameters,

@@ -15,7 +15,7 @@ from sensor_models.lidar.parameters import AmbientParameters, LidarNoiseParamete
 from sensor_models.lidar.patterns import PatternParameters, ScanPattern
 from sensor_models.lidar.sensor import LidarSensor, PointOutputs, load_sweeps
 from sensor_models.lidar.sweep import LidarFrame
-from sensor_models.messages.osi import OsiPorts, Rays
+from sensor_models.messages.ports import OsiPorts, Rays
 from sensor_models.output.clouds import CloudFileParameters, CloudWriter
 from sensor_models.output.sinks import FrameTableParameters
 from sensor_models.scene.tracing import RayScene

@@ -18,7 +18,8 @@ from osi3.osi_featuredata_pb2 import LidarDetectionData
 from sensor_models.core.sensor import Result, Setup
 from sensor_models.lidar.sensor import LIDAR
 from sensor_models.log.sink import LogSink
-from sensor_models.messages.osi import OsiMessages, OsiPorts
+from sensor_models.messages.osi import OsiMessages
+from sensor_models.messages.ports import OsiPorts
 from sensor_models.output.clouds import CloudFile
 from sensor_models.output.points import POINT
 from tests.bench.bars import Bar

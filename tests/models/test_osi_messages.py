@@ -23,17 +23,17 @@ from sensor_models.messages import detections as det
 from sensor_models.messages.ground_truth import (
     angles_of,
     angular_velocity_of,
-    pairs_of,
     quaternion_of,
     read_view,
 )
-from sensor_models.messages.osi import OsiMessages, OsiPorts, stamp_parts
+from sensor_models.messages.osi import OsiMessages, stamp_parts
 from sensor_models.messages.osmp import (
     Buffers,
     address_of,
     halves,
     read_input,
 )
+from sensor_models.messages.ports import OsiPorts, pairs_of
 from sensor_models.messages.wire import WireError, fields, varint
 from sensor_models.output.points import POINT, record_of
 from tests.tools import need
