@@ -122,10 +122,10 @@ class McapWriter:
             number = len(self._channels) + 1
             own = _U16.pack(number), _U16.pack(kind), _text(topic)
             record = _record(CHANNEL, *own, _text(schema.message_encoding), _map(metadata))
+            self._write(record)
             self._channels[key] = number, record
             self._records[number] = record
             self._counts[number] = 0
-            self._write(record)
         return self._channels[key][0]
 
     def _schema(self, schema: Schema) -> int:
@@ -133,8 +133,8 @@ class McapWriter:
             number = len(self._schemas) + 1  # 0 stands for none
             own = _U16.pack(number), _text(schema.name), _text(schema.encoding)
             record = _record(SCHEMA, *own, _sized(schema.data))
-            self._schemas[schema.name] = number, record
             self._write(record)
+            self._schemas[schema.name] = number, record
         return self._schemas[schema.name][0]
 
     def add(self, channel: int, time: int, published: int, parts: list[Part]) -> None:
@@ -151,10 +151,19 @@ class McapWriter:
         self._counts[channel] += 1
 
     def end_chunk(self) -> None:
-        """Write the messages that are waiting."""
+        """Write the messages that are waiting; where that fails, they are lost."""
         chunk, self._chunk = self._chunk, _Chunk()
         if not chunk.size:
             return
+        try:
+            self._write_chunk(chunk)
+        except OSError:
+            for channel, entries in chunk.index.items():
+                self._counts[channel] -= len(entries)
+            raise
+
+    def _write_chunk(self, chunk: _Chunk) -> None:
+        """Write a chunk and the index of its messages, at once: all of it is there or nothing."""
         crc = 0
         for part in chunk.parts:
             crc = zlib.crc32(_view(part), crc)
@@ -162,13 +171,15 @@ class McapWriter:
         times = _U64.pack(chunk.first) + _U64.pack(chunk.last)
         size = _U64.pack(chunk.size)
         head = times + size + _U32.pack(crc) + _text("") + size
-        self._write(_RECORD.pack(CHUNK, len(head) + chunk.size) + head, *chunk.parts)
-        length, offsets = self._at - start, b""
+        head = _RECORD.pack(CHUNK, len(head) + chunk.size) + head
+        length = len(head) + chunk.size
+        offsets, indexes, at = b"", b"", start + length
         for channel, entries in chunk.index.items():
-            offsets += _U16.pack(channel) + _U64.pack(self._at)
-            self._write(_record(MESSAGE_INDEX, _U16.pack(channel), _sized(b"".join(entries))))
+            offsets += _U16.pack(channel) + _U64.pack(at + len(indexes))
+            indexes += _record(MESSAGE_INDEX, _U16.pack(channel), _sized(b"".join(entries)))
+        self._write(head, *chunk.parts, indexes)
         where = _U64.pack(start) + _U64.pack(length) + _sized(offsets)
-        rest = _U64.pack(self._at - start - length) + _text("") + size + size
+        rest = _U64.pack(len(indexes)) + _text("") + size + size
         self._chunk_indexes.append(_record(CHUNK_INDEX, times, where, rest))
 
     def finish(self) -> None:
@@ -210,8 +221,16 @@ class McapWriter:
         )
 
     def _write(self, *parts: Part) -> None:
-        for part in parts:
-            left = _view(part)
-            while left:
-                written = self._stream.write(left)
-                left, self._at = left[written:], self._at + written
+        """Write all of it, or leave the file as it was."""
+        start = self._at
+        try:
+            for part in parts:
+                left = _view(part)
+                while left:
+                    written = self._stream.write(left)
+                    left, self._at = left[written:], self._at + written
+        except OSError:
+            self._at = start
+            self._stream.seek(start)
+            self._stream.truncate()
+            raise

@@ -74,6 +74,11 @@ class SharedLog:
         self._chunk_begun = clock.monotonic()
         self._worker = Worker("log", QUEUED)
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether this is the process that writes it; a forked child leaves it to its parent."""
+        return self._worker.is_ours
+
     # ---- from the sensors' threads ------------------------------------------------------------
 
     def join(self, name: str) -> Ticket:
@@ -86,14 +91,17 @@ class SharedLog:
         """Write messages soon, which are made on the thread of the log.
 
         ``passed`` is the instant before which this sensor has no more to tell.
+
+        Raises:
+            OutputError: if what was given before could not be written; this is not taken then.
         """
-        self._put(partial(self._do, ticket, passed, make))
         self._raise()
+        self._put(partial(self._do, ticket, passed, make))
 
     def leave(self, ticket: Ticket) -> None:
         """End the use; waits until all that was given is with the writer."""
-        self._put(partial(self._part, ticket))
-        if self._worker.is_ours:
+        if self.is_ours:
+            self._put(partial(self._part, ticket))
             self._worker.wait()
 
     def first_to_tell(self, what: str) -> bool:

@@ -115,6 +115,8 @@ class LogSink:
 
     def close(self) -> None:
         """End the use of the log; the last one finishes it."""
+        if not self._log.is_ours:
+            return
         try:
             self.commit(all_of_them=True)
             self._log.leave(self._ticket)

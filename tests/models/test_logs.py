@@ -84,6 +84,42 @@ def test_a_file_is_read_by_the_package_of_its_makers() -> None:
     ]
 
 
+class SmallDisk(BytesIO):
+    """A stream that takes so many bytes, the last of them in part, and then no more."""
+
+    room = 10**9
+
+    def write(self, data: Any) -> int:
+        free = self.room - self.tell()
+        if free <= 0:
+            raise OSError(28, "No space left on device")
+        return super().write(data[:free])
+
+
+def test_what_a_full_disk_does_not_take_is_lost_and_the_rest_is_whole() -> None:
+    stream = SmallDisk()
+    writer = McapWriter(stream, "")
+    channel, kept = writer.channel("/one", PLAIN, {}), []
+    for number in range(10):
+        writer.add(channel, number, number, [bytes(500), bytes(500)])
+        full = number in (3, 4, 5)
+        stream.room = stream.tell() + 600 if full else 10**9
+        if full:
+            with pytest.raises(OSError, match="No space"):
+                writer.end_chunk()
+        else:
+            writer.end_chunk()
+            kept.append(number)
+    writer.finish()
+    stream.seek(0)
+    reader = make_reader(stream, validate_crcs=True)
+    assert [m.log_time for _, _, m in reader.iter_messages()] == kept
+    assert reader.get_summary().statistics.message_count == len(kept)
+    stream.seek(0)
+    front = NonSeekingReader(stream).iter_messages(log_time_order=False)
+    assert [m.log_time for _, _, m in front] == kept
+
+
 def test_an_empty_log_is_a_file(tmp_path: Path) -> None:
     log = use_log(str(tmp_path / "empty.mcap"))
     leave_log(log)
