@@ -2,6 +2,7 @@
 
 ``sensor-fmus campaign run FILE [--workers N | --scheduler tcp://HOST:8786] [--output DIR]``
 ``sensor-fmus campaign report FILE [--output DIR]``
+``sensor-fmus dataset FILE [--workers N | --scheduler tcp://HOST:8786] [--output DIR]``
 """
 
 import argparse
@@ -18,6 +19,7 @@ from sensor_models.core.quantities import ParameterError
 from sensor_models.crew import Crew
 from sensor_models.crew.cluster import ClusterCrew
 from sensor_models.crew.local import LocalCrew
+from sensor_models.datasets.dataset import make_dataset
 from sensor_models.pictures.progress import ProgressLine
 from sensor_models.scene.workers import processors
 
@@ -72,6 +74,13 @@ def _report(given: argparse.Namespace) -> int:
     return 0
 
 
+def _dataset(given: argparse.Namespace) -> int:
+    output = _output(given)
+    with contextlib.closing(crew_of(given)) as crew, ProgressLine("making") as progress:
+        print(make_dataset(given.file, output, crew, progress))
+    return 0
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="sensor-fmus",
@@ -93,6 +102,11 @@ def _parser() -> argparse.ArgumentParser:
         )
         if name == "run":
             add_crew(action)
+    dataset = topics.add_parser("dataset", help="samples of sensors in scenes drawn by rule")
+    dataset.set_defaults(act=_dataset)
+    dataset.add_argument("file", type=Path, help="description of the data set, in TOML")
+    dataset.add_argument("--output", type=Path, help="directory; default: beside the description")
+    add_crew(dataset)
     return parser
 
 

@@ -7,6 +7,7 @@ on its threads through ``run``; what they can call is in ``kernels.tracing.rays`
 how exact a hit is and why it depends on neither threads nor the order of the geometry.
 """
 
+import copy
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -199,6 +200,16 @@ class RayScene:
 
     def _closed_error(self) -> Exception:
         return ValueError(f"the ray scene of {self.scene.name} is closed")
+
+    def with_looks(self, scene: Scene) -> "RayScene":
+        """The same geometry, with its bodies where they are, under other materials, air and sky.
+
+        Nothing is built. What is returned works as long as this one is open, and need not be
+        closed; bodies that are moved here later are not moved there.
+        """
+        other = copy.copy(self)
+        other.scene = scene
+        return other
 
     def rounding_at(self, point: ArrayLike) -> float:
         """How far float32 may move what stands still for a ray that starts at a point, in m.
