@@ -23,6 +23,7 @@ from sensor_models.core.quantities import integer, real
 from sensor_models.core.sensor import Arrays, Inputs, Result, Setup, Vector
 from sensor_models.core.spec import PACKAGES, SCENE_PACKAGES, Group, Groups, SensorSpec
 from sensor_models.kernels.math.motion import matrix_from_quaternion
+from sensor_models.messages.ports import OsiPorts, Rays
 from sensor_models.output.images import (
     ImageFile,
     ImageFileParameters,
@@ -206,6 +207,13 @@ def _depends(output: str, given: str) -> bool:
     return not output.startswith("frame.")
 
 
+def rays_of(setup: Setup) -> Rays:
+    """The rays of the middles of the pixels, for messages."""
+    camera = camera_of(setup.parameters, setup.sampling.seed, setup.identity)
+    rows, columns = camera.axes.shape[:2]
+    return Rays(camera.axes.reshape(-1, 3), np.zeros(rows * columns), rows, columns)
+
+
 DEPTH_CAMERA = SensorSpec(
     name="DepthCamera",
     text="Depth camera: depth, range, points, segmentation and normals",
@@ -227,6 +235,7 @@ DEPTH_CAMERA = SensorSpec(
     ),
     sinks=(Group(ImageFileParameters), Group(FrameTableParameters)),
     frames=ImageWriter,
+    messages=OsiPorts(rays=rays_of),
     depends=_depends,
     step=0.1,
     packages=(*PACKAGES, *SCENE_PACKAGES),

@@ -73,6 +73,13 @@ def radar_bars() -> list[Bar]:
     return radar.bars()
 
 
+def message_bars() -> list[Bar]:
+    """The bars of messages and logs."""
+    from tests.bench import messages
+
+    return messages.bars()
+
+
 def caster_bars() -> list[Bar]:
     """The bars of the quick caster."""
     from tests.bench import caster
@@ -106,6 +113,7 @@ SUBJECTS: dict[str, Subject] = {
     "radar": lambda _master, _fmu: radar_bars(),
     "bodies": lambda _, fmu: body_bars(fmu("Lidar")),
     "waveform": lambda _, fmu: waveform_bars(fmu("WaveformLidar")),
+    "messages": lambda _master, _fmu: message_bars(),
     # the master stands beside the FMUs
     "campaign": lambda master, _fmu: campaign_bars(master.parent),
     "dataset": lambda _master, _fmu: dataset_bars(),
