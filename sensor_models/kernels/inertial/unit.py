@@ -22,9 +22,9 @@ Everything that changes is one float64 array, so that it can be copied as one.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.inertial import signals as inertial
 from sensor_models.kernels.inertial import triaxial
 from sensor_models.kernels.inertial.signals import (

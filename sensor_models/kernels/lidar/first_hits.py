@@ -7,9 +7,9 @@ mostly wait for divisions and roots of one ray before it begins with the next.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.beams import Lanes
 from sensor_models.kernels.lidar.echoes import intensity_of_echo
 from sensor_models.kernels.lidar.layout import Detector, Floats

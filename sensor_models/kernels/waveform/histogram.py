@@ -21,8 +21,8 @@ Source: VANE, eq. 7-11, with the corrections of section 12 of the physics.
 import math
 
 import numpy as np
-from numba import njit
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.beams import jittered, nominal, off_axis
 from sensor_models.kernels.lidar.layout import Detector, Floats, Scan, knot_of
 from sensor_models.kernels.light import arrivals as told
