@@ -236,7 +236,7 @@ def from_bytes(content: bytes) -> MachineCode:
     """Machine code that was kept; ``ValueError`` or another error if it is none."""
     line, _, object_file = content.partition(b"\n")
     known = json.loads(line)
-    for name in ("arguments", "result"):
+    for name in ("arguments", "result", "needs"):
         known[name] = _as_tuples(known[name])
     return MachineCode(**known, object_file=object_file)
 

@@ -39,7 +39,7 @@ C_LIBRARY = re.findall(
 #: Numba's names for functions of the C library.
 ALIASES = {"numba_nextafter": "nextafter", "NRT_Allocate": "malloc", "NRT_Free": "free"}
 
-#: Addresses of other functions, which modules of kernels add: those of Embree.
+#: Addresses of other functions that modules of kernels make known: those of Embree.
 SYMBOLS: dict[str, int] = {}
 
 _lock = threading.RLock()
@@ -56,6 +56,8 @@ class MachineCode:
     result: Kind
     #: Whether it gives up Python's lock.
     nogil: bool
+    #: Names of the functions that it calls.
+    needs: tuple[str, ...]
     object_file: bytes
 
 
@@ -133,6 +135,15 @@ _free = _functions["free"]
 _free.argtypes, _free.restype = [ctypes.c_void_p], None
 
 
+def make_known(name: str, function: Any) -> None:
+    """Let kernels call a function of ctypes by a name."""
+    from llvmlite import binding
+
+    address = ctypes.cast(function, ctypes.c_void_p).value or 0
+    SYMBOLS[name] = address
+    binding.add_symbol(name, address)  # for Numba, when it compiles
+
+
 def address_of(name: str) -> int | None:
     """Where a function is that kernels call, None if it is none of those that they may."""
     if name in SYMBOLS:
@@ -152,9 +163,10 @@ class _Engine:
 
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
-        for name in (*C_LIBRARY, *ALIASES, *SYMBOLS):
+        for name in C_LIBRARY:  # LLVM may call one that the kernel does not name
             if (address := address_of(name)) is not None:
                 binding.add_symbol(name, address)
+        self._add_symbol = binding.add_symbol
         target = binding.Target.from_default_triple()
         machine = target.create_target_machine(jit=True, codemodel="jitdefault")
         self._engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
@@ -162,6 +174,11 @@ class _Engine:
 
     def load(self, code: MachineCode) -> tuple[int, int]:
         """The addresses of both functions."""
+        for name in code.needs:  # what LLVM does not find it takes to be at 0
+            address = address_of(name)
+            if address is None:
+                raise ImportError(f"{code.name} needs {name}, which nobody has made known")
+            self._add_symbol(name, address)
         self._engine.add_object_file(self._read(code.object_file))
         self._engine.finalize_object()
         address = self._engine.get_function_address(code.name)

@@ -149,12 +149,12 @@ def make(
     module.link_in(binding.parse_assembly(_wrappers(module.get_function(entry), name, c_name)))
     module.link_in(binding.parse_assembly(_needed_runtime(module)))
     _keep_only(module, (name, c_name), machine)
-    missing = sorted({f.name for f in module.functions if _is_unknown(f)})
-    if missing:
+    needs = tuple(sorted({f.name for f in module.functions if _is_elsewhere(f)}))
+    if missing := [function for function in needs if address_of(function) is None]:
         raise UnsuitableError(f"{name} calls {', '.join(missing)}")
     content = machine.emit_object(module)
     result = kind_of_type(compiled.signature.return_type)
-    return MachineCode(name, c_name, arguments, result, nogil, content)
+    return MachineCode(name, c_name, arguments, result, nogil, needs, content)
 
 
 def _without_python(module: Any) -> Any:
@@ -180,9 +180,8 @@ def _keep_only(module: Any, names: tuple[str, ...], machine: Any) -> None:
     passes.run(module, builder)
 
 
-def _is_unknown(function: Any) -> bool:
-    name = function.name
-    return function.is_declaration and not name.startswith("llvm.") and address_of(name) is None
+def _is_elsewhere(function: Any) -> bool:
+    return function.is_declaration and not function.name.startswith("llvm.")
 
 
 def _needed_runtime(module: Any) -> str:

@@ -172,7 +172,7 @@ with RayScene(load_scene("yard")) as rays:
 
 
 def first_frame() -> list[Bar]:
-    """From the start of Python to a lidar's first frame in a scene of GLB files, all caches warm."""
+    """From the start of Python to a lidar's first frame, its scene of GLB files, caches warm."""
     ours = [sys.executable, "-c", FIRST_FRAME]
     # Installed packages have their bytecode; a checkout has it once it may be written.
     usual = {key: v for key, v in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}

@@ -452,3 +452,49 @@ def test_what_a_kernel_calls_is_compiled_with_it_and_not_taken_from_the_cache(tm
 def test_kernels_are_declared_in_one_way():
     for path in KERNELS.glob("*/**/*.py"):
         assert not re.search(r"^(from|import) (numba|llvmlite.ir)", path.read_text(), re.M), path
+
+
+CLOCKED = """
+import ctypes
+from sensor_models.kernels import machine_code
+from sensor_models.kernels.compiling import intrinsic, njit
+
+@njit(cache=True)
+def early(x):
+    return x
+
+@intrinsic
+def _call(_context, _x):
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+
+    def emit(target, builder, signature, arguments):
+        kind = ir.FunctionType(ir.DoubleType(), [ir.DoubleType()])
+        function = cgutils.get_or_insert_function(builder.module, kind, "somebody_elses_fabs")
+        return builder.call(function, arguments)
+
+    return types.float64(types.float64), emit
+
+@njit(cache=True)
+def late(x):
+    return _call(x)
+
+def make_known():
+    machine_code.make_known("somebody_elses_fabs", ctypes.CDLL("libm.so.6").fabs)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names the C library of Linux")
+def test_functions_made_known_late_are_called_and_unknown_ones_refused(tmp_path, store):
+    package = copy_package(tmp_path / "late", CLOCKED)
+    script = "from sensor_models.kernels.tiny import early, late, make_known; early(1.0); "
+    known = f"{script}make_known(); print(late(-3.0), late.stats.from_cache)"
+    assert run(package, store, known)[0] == "3.0 0"
+    assert run(package, store, known)[0] == "3.0 1"
+    unknown = f"""{script}
+try:
+    late(-3.0)
+except ImportError as refusal:
+    print(refusal)"""
+    assert "needs somebody_elses_fabs" in run(package, store, unknown)[0]

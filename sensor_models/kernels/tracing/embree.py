@@ -159,9 +159,7 @@ library = load_library(find_library())
 
 #: The C function that kernels call: it takes four addresses and returns nothing.
 INTERSECT = f"rtcIntersect{WIDTH}"
-machine_code.SYMBOLS[PREFIX + INTERSECT] = int(
-    ctypes.cast(getattr(library, INTERSECT), _POINTER).value or 0
-)
+machine_code.make_known(PREFIX + INTERSECT, getattr(library, INTERSECT))
 
 
 @intrinsic
