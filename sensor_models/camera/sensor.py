@@ -110,7 +110,9 @@ class DepthCameraSensor:
         self._rounding.look(inputs.held.scene, inputs.state[:3])
         self._sight.follow(inputs.held.scene, self._shutter.oldest)
         for index, stamp, poses in self._shutter.frames():
-            yield self._take(inputs.held.scene, index, stamp, poses)
+            result = self._take(inputs.held.scene, index, stamp, poses)
+            self._shutter.taken()  # before it is handed on: who gets it may be interrupted
+            yield result
 
     def _take(self, scene: SceneHandle, index: int, stamp: float, poses: Vector) -> Result:
         """Take a frame with one pose of the body, or with one for each row."""

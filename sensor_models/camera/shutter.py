@@ -90,13 +90,15 @@ class RollingShutter:
     def frames(self) -> Iterator[tuple[int, float, Floats]]:
         """The frames that are complete: index, stamp, and a pose of the body, or one a row.
 
-        A frame is done with when the next one is asked for; one that could not be taken comes
-        again.
+        A frame comes again, here or the next time, until ``taken`` is called.
         """
         while self._begun and self._is_complete(self._begun[0][1]):
             index, stamp, body = self._begun[0]
             yield index, stamp, self._poses(stamp, body)
-            self._begun.popleft()
+
+    def taken(self) -> None:
+        """The frame that was given last is done with."""
+        self._begun.popleft()
 
     @property
     def readout(self) -> float:

@@ -65,6 +65,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "lidar": ("math", "light", "tracing"),
     "waveform": ("math", "light", "tracing", "lidar"),
     "radar": ("math",),
+    "caster": ("math", "tracing"),
 }
 
 ENTRY_PREFIX = "kernels-"
