@@ -4,6 +4,11 @@ The step reads the inputs and writes the outputs where the variables of the inst
 binding can call it without Python (``compiled_step``). Python comes in at the start, when a step is
 refused, when there is something to warn of, when another scene is connected, and when the ring of
 recorded samples is full. The same function does the step then.
+
+Why this is no ``SensorRun``: that one reads inputs, hands them to a sensor and its results on, and
+here nothing of this is done in Python. The two share the opening of a record and where a restored
+one goes on; one class for both asked in each of its other methods which of the two it is. What
+they must both do is in ``base.Run``, and the tests of all sensors hold them to it.
 """
 
 from collections.abc import Mapping, Sequence

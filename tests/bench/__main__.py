@@ -104,7 +104,7 @@ def dataset_bars() -> list[Bar]:
 SUBJECTS: dict[str, Subject] = {
     "calls-c": lambda master, fmu: calls.call_in_c(master, fmu("Null"), fmu("Reference")),
     "calls-fmpy": lambda _, fmu: calls.call_in_fmpy(fmu("Null"), fmu("Reference")),
-    "load": lambda master, fmu: calls.load(master, fmu("Encoder")),
+    "load": lambda master, fmu: calls.load(master, fmu("Encoder"), fmu("Lidar")),
     "scene": lambda _master, _fmu: calls.first_frame(),
     "imu": lambda master, fmu: inertial.bars(master, fmu("Imu")),
     "depth": lambda master, fmu: depth_bars(master, fmu("DepthCamera")),

@@ -28,7 +28,6 @@ whose true distance is within the limit.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sensor_models.kernels.camera.layout import (
@@ -42,6 +41,7 @@ from sensor_models.kernels.camera.layout import (
     pose_row,
     tiles_of,
 )
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.philox import normal, uniform
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.hits import (

@@ -14,9 +14,9 @@ is at most (w h)^2 / 8 rad, 1e-7 rad for 10 rad/s and 0.1 ms.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.packets import ACCESS
 

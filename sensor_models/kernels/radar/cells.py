@@ -8,9 +8,9 @@ of a cell that they let through. Small things between the rays are found by thei
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.radar.fields import DIFFUSE
 from sensor_models.kernels.radar.reflectors import Reflectors
 from sensor_models.kernels.radar.shooting import DIVISIONS

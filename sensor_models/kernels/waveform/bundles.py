@@ -13,9 +13,9 @@ are under way together does not matter.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.beams import Lanes, jittered, new_lanes, nominal
 from sensor_models.kernels.lidar.first_hits import COSINE as COSINE_THERE
 from sensor_models.kernels.lidar.first_hits import (
