@@ -73,6 +73,13 @@ def radar_bars() -> list[Bar]:
     return radar.bars()
 
 
+def ccd_bars() -> list[Bar]:
+    """The bars of the CCD camera."""
+    from tests.bench import ccd
+
+    return ccd.bars()
+
+
 SUBJECTS: dict[str, Subject] = {
     "calls-c": lambda master, fmu: calls.call_in_c(master, fmu("Null"), fmu("Reference")),
     "calls-fmpy": lambda _, fmu: calls.call_in_fmpy(fmu("Null"), fmu("Reference")),
@@ -83,6 +90,7 @@ SUBJECTS: dict[str, Subject] = {
     "lidar": lambda master, fmu: lidar_bars(master, fmu("Lidar")),
     "gnss": lambda _master, _fmu: gnss_bars(),
     "radar": lambda _master, _fmu: radar_bars(),
+    "ccd": lambda _master, _fmu: ccd_bars(),
     "bodies": lambda _, fmu: body_bars(fmu("Lidar")),
     "waveform": lambda _master, _fmu: waveform_bars(),
     "tracing": lambda _master, _fmu: tracing_bars(),
