@@ -66,8 +66,6 @@ READ = {
     "Odometer": ("distance",),
     "Magnetometer": tuple(f"flux_density.{part}" for part in VECTOR),
 }
-NPY_CLOUD = 4  # item `npy` of the enumeration CloudFormat
-WORLD_FRAME = 1  # item `world` of the enumeration OutputFrame
 
 
 class Fmu:
@@ -112,9 +110,11 @@ class Fmu:
         self._fmu.exitInitializationMode()
 
     def set(self, name: str, value: Any) -> None:
-        """Set one variable."""
+        """Set one variable; a choice goes by its name or its number."""
         variable = self._variables[name]
         kind = "Integer" if variable.type == "Enumeration" else variable.type
+        if kind == "Integer" and isinstance(value, str):
+            value = {item.name: int(item.value) for item in variable.declaredType.items}[value]
         getattr(self._fmu, f"set{kind}")([variable.valueReference], [value])
 
     def take(self, truth: Sequence[float]) -> None:
@@ -216,8 +216,8 @@ class Demo:
         lidar = {
             "preset": lidar_preset,
             "mount.position.z": 1.3,
-            "output_frame": WORLD_FRAME,
-            "output_format": NPY_CLOUD,
+            "output_frame": "world",
+            "output_format": "npy",
             "motion_slices": 5,
         }
         camera = {

@@ -97,7 +97,7 @@ class SensorRun:
     def publish(self) -> None:
         """Write record and files as they are; the run may still be taken back and go on."""
         if self._files is not None:
-            self._files.name_newest(self._outputs.name_file, of_all=True)
+            self._name_newest(self._files, of_all=True)
         if self._record is not None:
             self._record.publish()
 
@@ -146,7 +146,13 @@ class SensorRun:
         self._give(held, self.sensor.advance(inputs, self._known, time))
         self._known = time
         if self._files is not None:
-            self._files.name_newest(self._outputs.name_file)
+            self._name_newest(self._files)
+
+    def _name_newest(self, files: FrameSink, *, of_all: bool = False) -> None:
+        try:
+            files.name_newest(self._outputs.name_file, of_all=of_all)
+        finally:
+            self._outputs.count_lost(files.lost)
 
     def _give(self, held: KnownInputs, results: Iterable[Result]) -> None:
         """Hand results on; then the held inputs are what was known last."""

@@ -36,7 +36,7 @@ from sensor_models.camera.ccd_parameters import (
     SensorModel,
     Shutter,
 )
-from sensor_models.camera.lens import kernel_lens, rays_of
+from sensor_models.camera.lens import kernel_lens, unit_rays
 from sensor_models.camera.responses import electrons_per_joule, responses, trapezoid, wavelengths_of
 from sensor_models.core.random import stream_key
 from sensor_models.kernels.camera import aberrations, chip, exposure
@@ -209,7 +209,7 @@ class CcdCamera:
         columns = (np.arange(optics.width * factor) + 0.5) / factor
         rows = (np.arange(optics.height * factor) + 0.5) / factor
         across, down = np.meshgrid((columns - cx) / fx, (rows - cy) / fy)
-        return rays_of(across, down, optics.distortion_model, optics.distortion)
+        return unit_rays(across, down, optics.distortion_model, optics.distortion)
 
     def _response(self, filters: tuple[FilterParameters, ...]) -> Floats:
         """What radiance gives in each band, (bands, wavelengths)."""

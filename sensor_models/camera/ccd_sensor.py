@@ -175,7 +175,9 @@ class CcdCameraSensor:
         self._rounding.look(inputs.held.scene, inputs.state[:3])
         self._sight.follow(inputs.held.scene, self._shutter.oldest)
         for begun in self._shutter.begun():
-            yield self._take(inputs.held.scene, begun)
+            result = self._take(inputs.held.scene, begun)
+            self._shutter.taken()  # before it is handed on: who gets it may be interrupted
+            yield result
 
     def _exposure(self, held: Groups) -> float:
         return held.of(ExposureInput).exposure or self._camera.picture.exposure_time

@@ -103,7 +103,7 @@ def fisheye_source(distorted: Floats, terms: tuple[float, ...]) -> Floats:
     return np.asarray(angle)
 
 
-def rays_of(across: Floats, down: Floats, model: Distortion, terms: tuple[float, ...]) -> Floats:
+def unit_rays(across: Floats, down: Floats, model: Distortion, terms: tuple[float, ...]) -> Floats:
     """Unit rays in the sensor frame (x forward, y left, z up) of distorted coordinates."""
     if model == Distortion.fisheye:
         distorted = np.hypot(across, down)

@@ -24,7 +24,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sensor_models.camera.lens import Distortion, distort, rays_of
+from sensor_models.camera.lens import Distortion, distort, unit_rays
 from sensor_models.camera.parameters import DepthCameraParameters, Projection
 
 Floats = NDArray[np.float64]
@@ -35,12 +35,17 @@ def pixel_rays(parameters: DepthCameraParameters, rays_per_side: int = 1) -> Flo
     offsets = (np.arange(rays_per_side) + 0.5) / rays_per_side
     columns = (np.arange(parameters.width)[:, None] + offsets).ravel()
     rows = (np.arange(parameters.height)[:, None] + offsets).ravel()
-    make = _spherical if parameters.projection == Projection.spherical else _pinhole
-    rays = make(parameters, columns, rows)
+    rays = rays_of(parameters, columns, rows)
     side, n = rays_per_side, rays_per_side**2
     grouped = rays.reshape(parameters.height, side, parameters.width, side, 3)
     ordered = grouped.transpose(0, 2, 1, 3, 4).reshape(parameters.height, parameters.width, n, 3)
     return np.ascontiguousarray(ordered)
+
+
+def rays_of(parameters: DepthCameraParameters, columns: Floats, rows: Floats) -> Floats:
+    """Unit rays through each of the rows at each of the columns, in pixels: (rows, columns, 3)."""
+    make = _spherical if parameters.projection == Projection.spherical else _pinhole
+    return make(parameters, columns, rows)
 
 
 def project(parameters: DepthCameraParameters, points: ArrayLike) -> Floats:
@@ -60,7 +65,7 @@ def _pinhole(parameters: DepthCameraParameters, columns: Floats, rows: Floats) -
     fx, fy = parameters.focal_lengths
     cx, cy = parameters.principal_point
     across, down = np.meshgrid((columns - cx) / fx, (rows - cy) / fy)
-    return rays_of(across, down, Distortion.pinhole, parameters.distortion)
+    return unit_rays(across, down, Distortion.pinhole, parameters.distortion)
 
 
 def _spherical(parameters: DepthCameraParameters, columns: Floats, rows: Floats) -> Floats:

@@ -147,7 +147,9 @@ class DepthCameraSensor:
         self._rounding.look(inputs.held.scene, inputs.state[:3])
         self._sight.follow(inputs.held.scene, self._shutter.oldest)
         for begun in self._shutter.begun():
-            yield self._take(inputs.held.scene, begun)
+            result = self._take(inputs.held.scene, begun)
+            self._shutter.taken()  # before it is handed on: who gets it may be interrupted
+            yield result
 
     def _take(self, scene: SceneHandle, begun: Begun) -> Result:
         """Take a frame with one pose of the body, or with one for each row."""

@@ -110,12 +110,14 @@ class FrameShutter:
     def begun(self) -> Iterator[Begun]:
         """The frames that are complete.
 
-        A frame is done with when the next one is asked for; one that could not be taken comes
-        again.
+        A frame comes again until it is ``taken``.
         """
         while self._begun and self._is_complete(self._begun[0]):
             yield self._begun[0]
-            self._begun.popleft()
+
+    def taken(self) -> None:
+        """The frame that was given last is done with."""
+        self._begun.popleft()
 
     def poses_at(self, begun: Begun, instants: Floats) -> Floats:
         """Poses of the body at some instants that a frame needs, (n, 7); its stamp is exact."""

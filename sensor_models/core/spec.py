@@ -130,6 +130,9 @@ class FrameOutputs:
     count: int = integer(0, "Number of frames so far", name="frame.count")
     time: float = real(0.0, "s", "Instant the newest frame belongs to", name="frame.time")
     file: str = string("", "Path of the newest complete file of a frame", name="frame.file")
+    lost: int = integer(
+        0, "Number of frames whose files could not be written so far", name="frame.lost"
+    )
 
 
 def all_depend(output: str, given: str) -> bool:

@@ -52,6 +52,7 @@ FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
             "frame.count": INTEGER,
             "frame.time": ("Real", "s"),
             "frame.file": STRING,
+            "frame.lost": INTEGER,
             "frame.width": INTEGER,
             "frame.height": INTEGER,
             "flow.file": STRING,
