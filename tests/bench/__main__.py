@@ -80,6 +80,13 @@ def message_bars() -> list[Bar]:
     return messages.bars()
 
 
+def ccd_bars() -> list[Bar]:
+    """The bars of the CCD camera."""
+    from tests.bench import ccd
+
+    return ccd.bars()
+
+
 def caster_bars() -> list[Bar]:
     """The bars of the quick caster."""
     from tests.bench import caster
@@ -111,6 +118,7 @@ SUBJECTS: dict[str, Subject] = {
     "lidar": lambda master, fmu: lidar_bars(master, fmu("Lidar")),
     "gnss": lambda master, fmu: gnss_bars(master, fmu("Gnss")),
     "radar": lambda _master, _fmu: radar_bars(),
+    "ccd": lambda _master, _fmu: ccd_bars(),
     "bodies": lambda _, fmu: body_bars(fmu("Lidar")),
     "waveform": lambda _, fmu: waveform_bars(fmu("WaveformLidar")),
     "messages": lambda _master, _fmu: message_bars(),

@@ -16,6 +16,7 @@ from fmpy.validation import validate_fmu
 from tests.conftest import MODELS, SENSORS
 from tests.fmus import (
     camera_tables,
+    ccd_tables,
     gnss_tables,
     inertial_tables,
     lidar_tables,
@@ -89,6 +90,7 @@ FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
     },
     **inertial_tables.FIXED,
     **camera_tables.FIXED,
+    **ccd_tables.FIXED,
     **gnss_tables.FIXED,
     **lidar_tables.FIXED,
     **radar_tables.FIXED,
@@ -109,6 +111,7 @@ ITEMS = {
 #: The same of FMUs whose choices go by the same names and have other items.
 OWN_ITEMS = {
     **camera_tables.ITEMS,
+    **ccd_tables.ITEMS,
     **gnss_tables.ITEMS,
     **lidar_tables.ITEMS,
     **radar_tables.ITEMS,
@@ -145,6 +148,7 @@ RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
     "Environment": {},
     **inertial_tables.RANGES,
     **camera_tables.RANGES,
+    **ccd_tables.RANGES,
     **gnss_tables.RANGES,
     **lidar_tables.RANGES,
     **radar_tables.RANGES,

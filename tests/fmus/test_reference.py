@@ -33,6 +33,7 @@ LARGEST_PAGE = 300_000
 #: Where the equations are that a page must show: those of each FMU's own model.
 EQUATIONS = {
     "Accelerometer": "sensor_models.kernels.inertial.signals",
+    "CcdCamera": "sensor_models.camera.ccd",
     "DepthCamera": "sensor_models.kernels.camera.depth",
     "Encoder": "sensor_models.kernels.wheel.encoder",
     "Gnss": "sensor_models.kernels.gnss.receiver",

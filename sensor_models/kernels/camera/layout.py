@@ -43,6 +43,7 @@ class Task(NamedTuple):
     dropout: float
     edge_dropout: float
     edge_jump: float  # share of the depth
+    sees_all: bool  # what lies beyond the limit, too
 
 
 class Rays(NamedTuple):
@@ -65,6 +66,9 @@ class Images(NamedTuple):
     face: NDArray[np.int32]
     normal: NDArray[np.float32]  # (..., 3)
     truth: NDArray[np.float32]  # true depth, for edges
+    met: NDArray[np.float32]  # true distance along the ray, inf for nothing, for flow
+    owner: NDArray[np.int32]  # of the facet there
+    material: NDArray[np.int32]
 
 
 @njit(**ACCESS)
