@@ -22,6 +22,7 @@ Not modelled: light and texture, so stereo matches and time-of-flight returns ev
 paths of the light; motion blur.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -33,6 +34,7 @@ from sensor_models.camera.parameters import (
     ImageNoiseParameters,
     NormalizeMode,
     Projection,
+    ZoneTarget,
 )
 from sensor_models.camera.rays import pixel_rays
 from sensor_models.core.frames import (
@@ -66,6 +68,7 @@ class Frame(NamedTuple):
     label: NDArray[np.int32] | None = None
     face: NDArray[np.int32] | None = None
     normal: NDArray[np.float32] | None = None  # (..., rows, columns, 3)
+    status: NDArray[np.int32] | None = None  # a ``ZoneStatus``
 
 
 #: Kind and further axes of each output.
@@ -77,6 +80,7 @@ _LAYOUT: dict[str, tuple[Any, tuple[int, ...]]] = {
     "label": (np.int32, ()),
     "face": (np.int32, ()),
     "normal": (np.float32, (3,)),
+    "status": (np.int32, ()),
 }
 
 
@@ -94,7 +98,7 @@ class DepthCamera:
         identity: str = "DepthCamera",
         distances: bool = False,
     ) -> None:
-        """``distances`` makes the output ``distance``, which no parameter of GYM's asks for."""
+        """``distances`` makes ``distance`` and ``status``, which no parameter of GYM's asks for."""
         self.parameters = parameters or DepthCameraParameters()
         self.noise = noise or ImageNoiseParameters()
         self.mount = mount or MountParameters()
@@ -110,6 +114,7 @@ class DepthCamera:
             "label": own.segmentation,
             "face": own.return_faces,
             "normal": own.return_normals,
+            "status": distances,
         }
         self._axes = pixel_rays(own)[:, :, 0].reshape(-1, 3)
         self._directions = self._axes
@@ -219,6 +224,8 @@ class DepthCamera:
             rows=own.height,
             columns=own.width,
             rays=own.rays_per_side**2,
+            separation=math.inf if own.zone_target == ZoneTarget.mean else own.zone_separation,
+            strongest=own.zone_target == ZoneTarget.strongest,
             frame=int(frame),
             depth=own.takes_depth,
             in_world=own.pointcloud_in_world_frame,
