@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.core.plan import Storage
-from sensor_models.core.sensor import Result, Setup
-from sensor_models.core.spec import SCENE_HANDLE
+from sensor_models.core.sensor import Setup
+from sensor_models.core.spec import SCENE, SCENE_HANDLE
 from sensor_models.core.step import Step
 from sensor_models.core.stepped import SteppedSensor
 from sensor_models.output.sinks import RecordSink, open_record
@@ -29,13 +29,14 @@ Arrays = dict[str, NDArray[Any]]
 class _Recorder:
     """Hands samples to the record, once it is open; before, there is nothing to keep."""
 
-    def __init__(self) -> None:
+    def __init__(self, sensor: SteppedSensor) -> None:
+        self._sensor = sensor
         self.record: RecordSink | None = None
 
     def append(self, index: int, time: float, values: Sequence[Any]) -> None:
         """Record a sample."""
         if self.record is not None:
-            self.record.take(Result(index, time, tuple(values)))
+            self.record.take(self._sensor.result(index, time, values))
 
     def rewind(self, next_index: int) -> None:
         """Continue with a sample, whether it was recorded before or is further on."""
@@ -53,12 +54,17 @@ class ScalarRun:
         setup = Setup(fmu.spec, self._parameters, identity, start, warn=fmu.warn)
         self.inputs_at_step_end = setup.sampling.inputs_at_step_end
         self._start = start
-        self._sensor = fmu.spec.make(setup)
-        assert isinstance(self._sensor, SteppedSensor)
+        sensor = fmu.spec.make(setup)
+        assert isinstance(sensor, SteppedSensor)
+        self._sensor: SteppedSensor = sensor
+        self._sensor.show_texts = self._show_texts
         sinks = [self._parameters.instances[group] for group in fmu.spec.sinks]
         self._record_parameters = next((s for s in sinks if s.record), None)
-        self._recorder = _Recorder()
+        self._recorder = _Recorder(self._sensor)
+        self._scenes = SceneUse(self._parameters.by_name().get(SCENE) or None)
         self._scene: Any = None
+        self._handle = -1  # of the scene
+        self._left: list[Any] = []  # scenes that samples of the present step may be in
         self.step: Step = self._sensor.step(
             storage=_storage_of(fmu),
             sink=self._recorder if self._record_parameters is not None else None,
@@ -67,18 +73,26 @@ class ScalarRun:
         )
 
     def _look_at_scene(self, handles: tuple[int, ...]) -> NDArray[np.float64]:
-        """What the sensor feels of the scene of a handle; the last scene is left then."""
-        scene = SceneUse().open(handles[0])
-        self._leave_scene()
-        self._scene = scene
-        assert isinstance(self._sensor, SteppedSensor)
+        """What the sensor knows of the scene of a handle; the last one is left after the step."""
+        if handles[0] != self._handle:
+            scene = self._scenes.open(handles[0])
+            self._left.append(self._scene)
+            self._scene, self._handle = scene, handles[0]
         assert self._sensor.extra_of is not None
-        return self._sensor.extra_of(scene)
+        return self._sensor.extra_of(self._scene)
 
-    def _leave_scene(self) -> None:
-        if self._scene is not None:
-            self._scene.close()
-            self._scene = None
+    def _leave_scenes(self) -> None:
+        """Leave those that the sensor is in no more."""
+        for scene in self._left:
+            if scene is not None:
+                scene.close()
+        self._left.clear()
+
+    def _show_texts(self, texts: Mapping[str, str]) -> None:
+        """Put texts on the outputs."""
+        by_name = self._fmu.table().by_name
+        for name, text in texts.items():
+            self._fmu.values.set(by_name[name], text)
 
     # ---- life --------------------------------------------------------------------------------
 
@@ -92,6 +106,7 @@ class ScalarRun:
             self._record_parameters,
             "",
             self._parameters.by_name(),
+            self._sensor.more_columns,
         )
         count = self._fmu.values.get(self._fmu.table().by_name["sample.count"])
         if count:  # it continues from a saved state
@@ -105,11 +120,13 @@ class ScalarRun:
         """Take in the inputs as what holds at an instant."""
         del end
         self.step.observe(time)
+        self._leave_scenes()
         self.step.flush()
 
     def advance(self, time: float, duration: float) -> None:
         """Do a step, as the binding would have done without Python."""
         self.step.advance(time, duration)
+        self._leave_scenes()
         self.step.flush()
 
     def compiled_step(self) -> tuple[int, int]:
@@ -131,7 +148,9 @@ class ScalarRun:
                 if self._recorder.record is not None:
                     self._recorder.record.close()
             finally:
-                self._leave_scene()
+                self._sensor.close()
+                self._left.append(self._scene)
+                self._leave_scenes()
 
     # ---- saved states ------------------------------------------------------------------------
 

@@ -222,7 +222,7 @@ def _own_part(
 ) -> Part:
     """A part that is an FMU of this project."""
     table = model.table()
-    values = {key: _value(table, key, value) for key, value in given.items()}
+    values = {key: value_of(table, key, value) for key, value in given.items()}
     preset = values.pop(PRESET, preset)
     if not preset:
         return Part(name, model.model_name, table, values)
@@ -246,11 +246,11 @@ def _foreign_part(
     if PRESET in content:
         raise ParameterError(f"{path} has no presets")
     table = read_foreign(path)
-    values = {key: _value(table, key, value) for key, value in given.items()}
+    values = {key: value_of(table, key, value) for key, value in given.items()}
     return Part(name, table.model_name, table, values, path)
 
 
-def _value(table: VariableTable | ForeignTable, name: str, given: Any) -> Any:
+def value_of(table: VariableTable | ForeignTable, name: str, given: Any) -> Any:
     """A value as the variable holds it."""
     variable = table.by_name.get(name)
     if variable is None or variable.causality == "output":

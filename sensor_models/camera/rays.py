@@ -44,12 +44,17 @@ def pixel_rays(parameters: DepthCameraParameters, rays_per_side: int = 1) -> Flo
     offsets = (np.arange(rays_per_side) + 0.5) / rays_per_side
     columns = (np.arange(parameters.width)[:, None] + offsets).ravel()
     rows = (np.arange(parameters.height)[:, None] + offsets).ravel()
-    make = _spherical if parameters.projection == Projection.spherical else _pinhole
-    rays = make(parameters, columns, rows)
+    rays = rays_of(parameters, columns, rows)
     side, n = rays_per_side, rays_per_side**2
     grouped = rays.reshape(parameters.height, side, parameters.width, side, 3)
     ordered = grouped.transpose(0, 2, 1, 3, 4).reshape(parameters.height, parameters.width, n, 3)
     return np.ascontiguousarray(ordered)
+
+
+def rays_of(parameters: DepthCameraParameters, columns: Floats, rows: Floats) -> Floats:
+    """Unit rays through each of the rows at each of the columns, in pixels: (rows, columns, 3)."""
+    make = _spherical if parameters.projection == Projection.spherical else _pinhole
+    return make(parameters, columns, rows)
 
 
 def project(parameters: DepthCameraParameters, points: ArrayLike) -> Floats:

@@ -71,6 +71,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "lidar": ("math", "light", "tracing"),
     "waveform": ("math", "light", "tracing", "lidar"),
     "radar": ("math",),
+    "caster": ("math", "tracing"),
 }
 
 ENTRY_PREFIX = "kernels-"

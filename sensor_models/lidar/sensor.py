@@ -114,7 +114,13 @@ class LidarSensor:
         return self._lidar.new_cloud(normals=normals, wide=self._file_parameters.wide)
 
     def begin(self, inputs: Inputs) -> tuple[()]:
-        """Frame 0 is taken with the first step, as many masters connect inputs only then."""
+        """Frame 0 is taken with the first step, as many masters connect inputs only then.
+
+        A scene that is known by now is refused by now, if a material of it has no numbers for the
+        wavelength.
+        """
+        if inputs.held.scene is not None:
+            self._lidar.expect(inputs.held.scene.scene)
         self._scan.know(self._start, inputs.state)
         return ()
 

@@ -208,6 +208,18 @@ class Medium:
     ior: float = 1.0
     backscatter: float | None = None  # 1/sr; None: from absorption, pulse length and lidar ratio
     lidar_ratio: float = 18.8  # sr, extinction over backscatter; 18.8 for water droplets
+    band: tuple[float, float] = (0.0, LONGEST_LIGHT)  # m, of the wavelengths that this is known for
+
+    def expect(self, wavelength: float) -> None:
+        """Refuse a wavelength that nothing is known of; what does nothing to light is known."""
+        clear = self.absorption == 0.0 and self.return_probability == 0.0 and self.ior == 1.0
+        if clear or _holds(self.band, wavelength):
+            return
+        low, high = map(wavelength_text, self.band)
+        raise ParameterError(
+            f"medium {self.name}: has no numbers for {wavelength_text(wavelength)} "
+            f"({band_name(wavelength)}), its band is {low} to {high}"
+        )
 
 
 @dataclass(frozen=True)

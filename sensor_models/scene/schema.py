@@ -290,6 +290,9 @@ class MediumTable(Table):
     rate_mm_h: float | None = _doc("water that rain or snow brings, mm/h", ge=0.0, le=500.0)
     concentration: float | None = _doc("of dust, kg/m3", ge=0.0, le=1.0)
     wavelength: LightWavelength | None = _doc("that a preset is for, m; 905e-9 without it")
+    band: Annotated[tuple[LightWavelength, LightWavelength], _Array] | None = _doc(
+        "limits of the wavelengths that it is known for, m; those of its preset, or all light"
+    )
     absorption: float | None = _doc("extinction, 1/m", ge=0.0, le=1e6)
     return_shape: float | None = _doc("of the gamma law of first returns", gt=0.0, le=1e3)
     return_scale: float | None = _doc("of the gamma law of first returns, m", gt=0.0, le=1e6)
