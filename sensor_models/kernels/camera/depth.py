@@ -287,7 +287,7 @@ def strength_of(
     """How much a ray of a zone brings back, for surfaces that are equally bright."""
     d = rays.directions
     x, y, z = rotate_back(pose, hit_normal(view, packet, lane))
-    slant = abs(x * d[ray, 0] + y * d[ray, 1] + z * d[ray, 2])
+    slant: float = abs(x * d[ray, 0] + y * d[ray, 1] + z * d[ray, 2])
     return slant / float(hit_distance(packet, lane)) ** 2
 
 
