@@ -80,6 +80,11 @@ class ZoneOutput:
         "Range along the ray of a pixel, counted row by row, of sensors of at most 64 pixels; "
         "0 for no reading",
     )
+    status: int = integer(
+        0,
+        "What the zone has seen: 0 nothing up to max_range, 1 one target, 2 several, of which the "
+        "range is that of one, 3 a target nearer than min_range",
+    )
 
 
 def camera_of(
@@ -236,13 +241,15 @@ class DepthCameraSensor:
         """Memory is all that it holds."""
 
 
-def _zones(frame: Frame) -> list[float]:
-    """The ranges of all zones; 0 for those that there are not, and for no reading."""
-    zones = np.zeros(MOST_ZONES)
+def _zones(frame: Frame) -> list[float | int]:
+    """Range and status of all zones; 0 for those that there are not, and for no reading."""
+    found: list[float | int] = [0.0, 0] * MOST_ZONES
     if frame.distance is not None and frame.distance.size <= MOST_ZONES:
-        zones[: frame.distance.size] = np.nan_to_num(frame.distance.ravel(), nan=0.0)
-    ranges: list[float] = zones.tolist()
-    return ranges
+        assert frame.status is not None  # made together
+        count = 2 * frame.distance.size
+        found[0:count:2] = np.nan_to_num(frame.distance.ravel(), nan=0.0).tolist()
+        found[1:count:2] = frame.status.ravel().tolist()
+    return found
 
 
 @cache
