@@ -165,7 +165,7 @@ class TubeParameters:
     spacing: float = real(
         0.02,
         "m",
-        "Spacing of the second pass where rays hit; of small objects a twentieth of their size",
+        "Spacing of the second pass where rays hit; of small objects a thirtieth of their size",
         minimum=1e-5,
     )
     maximum: int = integer(

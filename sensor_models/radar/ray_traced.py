@@ -194,10 +194,11 @@ class RayTracedRadar:
         columns = max(math.ceil(2.0 * half_u / own.rays.angle), 1)
         rows = max(math.ceil(2.0 * half_v / own.rays.angle), 1)
         width, height = 2.0 * half_u / columns, 2.0 * half_v / rows
-        parts = np.zeros((rows, columns), np.int32)
-        rays.run(look, sender, scene.tables, -half_u, -half_v, width, height, parts, bodies=bodies)
-        parts = spread(parts)
-        self._mark_small(scene, motion, (-half_u, -half_v, width, height), parts)
+        parts, facets = np.zeros((rows, columns), np.int32), np.zeros((rows, columns), np.int64)
+        grid = -half_u, -half_v, width, height
+        rays.run(look, sender, scene.tables, *grid, parts, facets, bodies=bodies)
+        parts = spread(parts, facets)
+        self._mark_small(scene, motion, grid, parts)
         parts = self._limited(parts)
         numbers = np.flatnonzero(parts.ravel()).astype(np.int64)
         counts = parts.ravel()[numbers]
@@ -310,7 +311,7 @@ class RayTracedRadar:
         wave, window = self.radio.kernel_waveform, self.parameters.window
         channels = len(wave.transmitters) * len(wave.receivers)
         signal = np.zeros((wave.chirps, wave.samples, channels), complex)
-        rays.run(beat, paths.pages, wave, places, len(places), signal)
+        rays.run(beat, paths.pages, wave, places, signal)
         along = centred_transform(wave.samples, int(window.range), signed=False)
         over = centred_transform(wave.chirps, int(window.doppler), signed=True)
         cube = along(signal.transpose(1, 0, 2))

@@ -30,8 +30,9 @@ PLANTS = frozenset({"leaf", "needle", "grass", "grass_dry"})
 PLANT_REFLECTANCE = 0.05
 #: Faces of a pane are this far apart at the most, m, and parallel to this cosine.
 THICKEST, PARALLEL = 0.05, 0.9999
-#: Tubes are at most this share of an object wide.
-SHARE = 20.0
+#: Tubes are at most so small a part of an object (of the middle one of its three sides): with a
+#: twentieth, corners of three faces came out 1.7 dB short where the grid met them badly.
+SHARE = 30.0
 
 
 def itu_index(numbers: tuple[float, float, float, float], frequency: float) -> complex:

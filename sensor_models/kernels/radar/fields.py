@@ -33,6 +33,7 @@ import numpy as np
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.rotations import Triple, cross, dot, minus, plus, times
 from sensor_models.kernels.options import INLINE
+from sensor_models.kernels.radar.compiling import CALLED
 
 #: A field: three complex numbers.
 Field = tuple[complex, complex, complex]
@@ -86,7 +87,7 @@ def refracted_cosine(index: complex, cosine: float) -> complex:
     return cmath.sqrt(1.0 - (1.0 - cosine * cosine) / (index * index))
 
 
-@njit(cache=True)
+@njit(**CALLED)
 def reflection(index: complex, cosine: float) -> tuple[complex, complex]:
     """The coefficients r_s and r_p of a face, from air."""
     behind = refracted_cosine(index, cosine)
@@ -95,7 +96,7 @@ def reflection(index: complex, cosine: float) -> tuple[complex, complex]:
     return r_s, r_p
 
 
-@njit(cache=True)
+@njit(**CALLED)
 def pane(index: complex, cosine: float, thickness: float, wavenumber: float) -> tuple[complex, ...]:
     """The coefficients r_s, r_p, t_s and t_p of a pane, t without the way through air."""
     r_s, r_p = reflection(index, cosine)
@@ -190,7 +191,7 @@ def polarised(direction: Triple, up: Triple, vertical: float, horizontal: float)
     return axis
 
 
-@njit(cache=True)
+@njit(**CALLED)
 def reflectance(index: complex, cosine: float) -> float:
     """The share of the power that a smooth face reflects, both polarisations alike."""
     r_s, r_p = reflection(index, cosine)

@@ -10,6 +10,7 @@ from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.memory import float32_at
 from sensor_models.kernels.math.rotations import Triple, dot, minus, plus, times
 from sensor_models.kernels.options import INLINE
+from sensor_models.kernels.radar.compiling import CALLED
 from sensor_models.kernels.radar.fields import (
     CONDUCTOR,
     DIFFUSE,
@@ -104,7 +105,7 @@ def thickness_at(reflectors: Reflectors, owner: int, face: int) -> float:
     return 0.0 if address == 0 else float(float32_at(address, face))
 
 
-@njit(cache=True)
+@njit(**CALLED)
 def coefficients(
     reflectors: Reflectors, material: int, thickness: float, cosine: float, wavenumber: float
 ) -> tuple[complex, complex, complex, complex, float]:
@@ -142,7 +143,7 @@ def _push(waiting: Tubes, held: Ints, tubes: Tubes, lane: int) -> int:
     return row
 
 
-@njit(cache=True)
+@njit(**CALLED)
 def _send_back(
     sender: Sender,
     tubes: Tubes,
@@ -213,7 +214,7 @@ def _unit(wavenumber: float) -> float:
     return unit
 
 
-@njit(cache=True)
+@njit(**CALLED)
 def meet(
     view: SceneView,
     sender: Sender,

@@ -17,6 +17,7 @@ from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.memory import float32_at, int32_at
 from sensor_models.kernels.math.rotations import Triple, cross, dot, minus, plus, times
 from sensor_models.kernels.options import INLINE
+from sensor_models.kernels.radar.compiling import CALLED
 from sensor_models.kernels.tracing.scene_view import FACES, SceneView
 
 Floats = NDArray[np.float64]
@@ -73,7 +74,7 @@ def _on_body(pose: Floats, vector: Triple) -> Triple:
     )
 
 
-@njit(cache=True)
+@njit(**CALLED)
 def plane_of(
     view: SceneView, reflectors: Reflectors, owner: int, face: int, sensor: Triple
 ) -> Plane:

@@ -20,6 +20,7 @@ from sensor_models.kernels.math.memory import claim_at
 from sensor_models.kernels.math.philox import block, open_unit
 from sensor_models.kernels.math.rotations import Triple, dot, plus, times
 from sensor_models.kernels.options import INLINE
+from sensor_models.kernels.radar.compiling import CALLED
 from sensor_models.kernels.radar.fields import polarised
 from sensor_models.kernels.radar.meeting import (
     ENTITY,
@@ -138,7 +139,7 @@ def _turn_page(pages: Pages, page: Ints) -> None:
     page[3] += 1
 
 
-@njit(cache=True)
+@njit(**CALLED)
 def _note(
     pages: Pages,
     page: Ints,
@@ -209,7 +210,7 @@ def _aim(view: SceneView, sender: Sender, packet: Packet, lane: int, start: Trip
     set_ray(view, packet, lane, origin, way, max(least, nearest_allowed(view, origin)), most, 0.0)
 
 
-@njit(cache=True)
+@njit(**CALLED)
 def _look_back(
     view: SceneView, sender: Sender, reflectors: Reflectors, packet: Packet, answers: Answers
 ) -> None:
@@ -252,7 +253,7 @@ def _aim_home(
     _aim(view, sender, packet, lane, place, way, least, length * (1.0 - 1e-6))
 
 
-@njit(cache=True)
+@njit(**CALLED)
 def _pass_pane(
     view: SceneView,
     sender: Sender,
@@ -284,7 +285,7 @@ def _pass_pane(
     return True
 
 
-@njit(cache=True)
+@njit(**CALLED)
 def _deliver(pages: Pages, page: Ints, tubes: Tubes, answers: Answers) -> None:
     """Write down the paths of a packet."""
     numbers, answer = tubes.numbers, answers.numbers
@@ -338,6 +339,83 @@ def _trace_packet(
         _look_back(view, sender, reflectors, looking, answers)
 
 
+@njit(**INLINE)
+def _fill(
+    view: SceneView, sender: Sender, cells: Cells, packet: Packet, tubes: Tubes, at: Ints, last: int
+) -> None:
+    """Put the next tubes into a packet; ``at`` is a cell, and a part of it."""
+    for lane in range(WIDTH):
+        if at[0] >= last:
+            drop_ray(packet, lane)
+            continue
+        way = _begin(sender, cells, at[0], at[1], tubes, lane)
+        _aim(view, sender, packet, lane, (0.0, 0.0, 0.0), way, 0.0, math.inf)
+        at[1] += 1
+        if at[1] >= cells.parts[at[0]] * cells.parts[at[0]]:
+            at[0], at[1] = at[0] + 1, 0
+
+
+@njit(**INLINE)
+def _take_off(
+    view: SceneView, sender: Sender, packet: Packet, tubes: Tubes, waiting: Tubes, held: Ints
+) -> None:
+    """Put the newest tubes of the stack into a packet."""
+    count = min(held[0], WIDTH)
+    held[0] -= count
+    for lane in range(WIDTH):
+        if lane >= count:
+            drop_ray(packet, lane)
+            continue
+        for k in range(NUMBERS):
+            tubes.numbers[lane, k] = waiting.numbers[held[0] + lane, k]
+        for k in range(IDS):
+            tubes.ids[lane, k] = waiting.ids[held[0] + lane, k]
+        start = get_triple(tubes.numbers, lane, START)
+        way = get_triple(tubes.numbers, lane, WAY)
+        _aim(view, sender, packet, lane, start, way, 1e-5, math.inf)
+
+
+class Room(NamedTuple):
+    """What a thread works with."""
+
+    packet: Packet
+    looking: Packet
+    answers: Answers
+    tubes: Tubes
+    waiting: Tubes
+    held: Ints  # tubes on the stack, and those that it had no room for
+    page: Ints  # number of the page, paths on it, chunk, count of pages of the chunk
+    at: Ints  # cell and part
+
+
+@njit(**CALLED)
+def _shoot_chunk(
+    view: SceneView,
+    sender: Sender,
+    reflectors: Reflectors,
+    motions: Floats,
+    cells: Cells,
+    pages: Pages,
+    room: Room,
+    chunk: int,
+) -> None:
+    """Send the tubes of a chunk."""
+    page, at, held, last = room.page, room.at, room.held, cells.chunks[chunk + 1]
+    page[0], page[1], page[2], page[3] = -1, 0, chunk, 0
+    at[0], at[1] = cells.chunks[chunk], 0
+    while at[0] < last or held[0] > 0:
+        fresh = held[0] < WIDTH and at[0] < last
+        if fresh:
+            _fill(view, sender, cells, room.packet, room.tubes, at, last)
+        else:
+            _take_off(view, sender, room.packet, room.tubes, room.waiting, held)
+        _trace_packet(
+            view, sender, reflectors, motions, room.packet, room.looking, room.tubes,
+            room.waiting, held, room.answers, fresh,
+        )  # fmt: skip
+        _deliver(pages, page, room.tubes, room.answers)
+
+
 @njit(nogil=True, cache=True)
 def shoot(
     view: SceneView,
@@ -349,43 +427,12 @@ def shoot(
     pages: Pages,
 ) -> None:
     """Send the tubes of all cells and write down the paths of what comes back."""
-    packet, looking, answers = new_packet(), new_packet(), new_answers()
-    tubes, waiting = new_tubes(WIDTH), new_tubes(STACK)
-    held, page = np.zeros(2, np.int64), np.zeros(4, np.int64)
+    room = Room(
+        new_packet(), new_packet(), new_answers(), new_tubes(WIDTH), new_tubes(STACK),
+        np.zeros(2, np.int64), np.zeros(4, np.int64), np.zeros(2, np.int64),
+    )  # fmt: skip
     chunk = claim(claims)
     while chunk < len(cells.chunks) - 1:
-        page[0], page[1], page[2], page[3] = -1, 0, chunk, 0
-        cell, last, part = cells.chunks[chunk], cells.chunks[chunk + 1], 0
-        while cell < last or held[0] > 0:
-            fresh = held[0] < WIDTH and cell < last
-            if fresh:
-                for lane in range(WIDTH):
-                    if cell >= last:
-                        drop_ray(packet, lane)
-                        continue
-                    way = _begin(sender, cells, cell, part, tubes, lane)
-                    _aim(view, sender, packet, lane, (0.0, 0.0, 0.0), way, 0.0, math.inf)
-                    part += 1
-                    if part >= cells.parts[cell] * cells.parts[cell]:
-                        cell, part = cell + 1, 0
-            else:
-                count = min(held[0], WIDTH)
-                held[0] -= count
-                for lane in range(WIDTH):
-                    if lane >= count:
-                        drop_ray(packet, lane)
-                        continue
-                    for k in range(NUMBERS):
-                        tubes.numbers[lane, k] = waiting.numbers[held[0] + lane, k]
-                    for k in range(IDS):
-                        tubes.ids[lane, k] = waiting.ids[held[0] + lane, k]
-                    start = get_triple(tubes.numbers, lane, START)
-                    way = get_triple(tubes.numbers, lane, WAY)
-                    _aim(view, sender, packet, lane, start, way, 1e-5, math.inf)
-            _trace_packet(
-                view, sender, reflectors, motions, packet, looking, tubes, waiting, held, answers,
-                fresh,
-            )  # fmt: skip
-            _deliver(pages, page, tubes, answers)
+        _shoot_chunk(view, sender, reflectors, motions, cells, pages, room, chunk)
         chunk = claim(claims)
-    pages.lost[0] += held[1]
+    pages.lost[0] += room.held[1]

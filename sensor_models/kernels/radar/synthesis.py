@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.options import INLINE
+from sensor_models.kernels.radar.compiling import CALLED
 from sensor_models.kernels.radar.shooting import (
     PATH_IM,
     PATH_IN_Y,
@@ -128,7 +129,7 @@ def _block(wave: Waveform, path: Floats) -> int:
     return min(int(inside + 0.5), wave.samples - 1) // BLOCK
 
 
-@njit(cache=True)
+@njit(**CALLED)
 def steer(wave: Waveform, path: Floats, sign: float, channels: NDArray[np.complex128]) -> None:
     """The amplitude of a path in each channel, transmitter by transmitter."""
     k = 2.0 * math.pi * wave.frequency / LIGHT
@@ -178,6 +179,62 @@ def _add_row(
             target[at + part] += weight * parts[part]
 
 
+class Bench(NamedTuple):
+    """What a thread works with."""
+
+    channels: NDArray[np.complex128]
+    parts: Floats  # the same memory
+    weights: Floats
+    rows: Floats
+    used: NDArray[np.bool_]
+
+
+@njit(**CALLED)
+def _add_block(
+    pages: Pages,
+    wave: Waveform,
+    places: NDArray[np.int32],
+    starts: Ints,
+    range_table: Floats,
+    bench: Bench,
+    strongest: Strongest,
+    block: int,
+) -> None:
+    """Add the paths of a block to rows of Doppler."""
+    page_size, rows, used = pages.numbers.shape[1], bench.rows, bench.used
+    for place in range(starts[block], starts[block + 1]):
+        at = np.int64(places[place])
+        page, number = at // page_size, at % page_size
+        path = pages.numbers[page, number]
+        speed = path[PATH_SPEED]
+        cell, sign = wrapped(range_cell(wave, path[PATH_LENGTH], speed), wave.samples, -0.5)
+        middle = int(cell + 0.5)
+        for k in range(2 * REACH + 1):
+            bench.weights[k] = from_table(range_table, (middle + k - REACH) - cell)
+        fine, other = wrapped(doppler_cell(wave, speed), wave.chirps, -0.5 * wave.chirps)
+        steer(wave, path, sign * other, bench.channels)
+        row_place = (fine + 0.5 * wave.chirps) * ROWS
+        row = int(row_place)
+        share = row_place - row
+        for step in range(2):
+            at_row, factor = row + step, share if step else 1.0 - share
+            if factor == 0.0:
+                continue
+            if at_row == ROWS * wave.chirps:
+                at_row, factor = 0, -factor if wave.chirps % 2 == 0 else factor
+            if not used[at_row]:
+                used[at_row] = True
+                rows[at_row, :] = 0.0
+            _add_row(rows, at_row, middle - block * BLOCK, factor, bench.weights, bench.parts)
+        near, row = math.floor(fine + 0.5) % wave.chirps, middle % wave.samples
+        y = _sector(path[PATH_OUT_Y], path[PATH_IN_Y], strongest.power.shape[2])
+        z = _sector(path[PATH_OUT_Z], path[PATH_IN_Z], strongest.power.shape[3])
+        power = path[PATH_RE] * path[PATH_RE] + path[PATH_IM] * path[PATH_IM]
+        if power > strongest.power[row, near, y, z]:
+            strongest.power[row, near, y, z] = power
+            strongest.entity[row, near, y, z] = pages.entities[page, number]
+
+
 @njit(nogil=True, cache=True)
 def add_paths(
     _view: SceneView,
@@ -192,51 +249,23 @@ def add_paths(
     strongest: Strongest,
 ) -> None:
     """Add the paths of each block to its slab: (blocks, chirps, SPAN * channels * 2)."""
-    page_size = pages.numbers.shape[1]
     count = len(wave.transmitters) * len(wave.receivers)
     channels = np.empty(count, np.complex128)
-    parts = channels.view(np.float64)
-    weights = np.empty(2 * REACH + 1)
-    rows = np.zeros((ROWS * wave.chirps, SPAN * 2 * count))
-    used = np.zeros(ROWS * wave.chirps, np.bool_)
+    bench = Bench(
+        channels,
+        channels.view(np.float64),
+        np.empty(2 * REACH + 1),
+        np.empty((ROWS * wave.chirps, SPAN * 2 * count)),
+        np.zeros(ROWS * wave.chirps, np.bool_),
+    )
     block = claim(claims)
     while block < len(starts) - 1:
-        for place in range(starts[block], starts[block + 1]):
-            at = np.int64(places[place])
-            page, number = at // page_size, at % page_size
-            path = pages.numbers[page, number]
-            speed = path[PATH_SPEED]
-            cell, sign = wrapped(range_cell(wave, path[PATH_LENGTH], speed), wave.samples, -0.5)
-            middle = int(cell + 0.5)
-            for k in range(2 * REACH + 1):
-                weights[k] = from_table(range_table, (middle + k - REACH) - cell)
-            doppler = doppler_cell(wave, speed)
-            fine, other = wrapped(doppler, wave.chirps, -0.5 * wave.chirps)
-            steer(wave, path, sign * other, channels)
-            first = middle - block * BLOCK
-            place_of = (fine + 0.5 * wave.chirps) * ROWS
-            row = int(place_of)
-            share = place_of - row
-            for step in range(2):
-                at_row, factor = row + step, share if step else 1.0 - share
-                if at_row == ROWS * wave.chirps:
-                    at_row, factor = 0, -factor if wave.chirps % 2 == 0 else factor
-                if not used[at_row]:
-                    used[at_row] = True
-                    rows[at_row, :] = 0.0
-                _add_row(rows, at_row, first, factor, weights, parts)
-            near = math.floor(fine + 0.5) % wave.chirps
-            y = _sector(path[PATH_OUT_Y], path[PATH_IN_Y], strongest.power.shape[2])
-            z = _sector(path[PATH_OUT_Z], path[PATH_IN_Z], strongest.power.shape[3])
-            power = path[PATH_RE] * path[PATH_RE] + path[PATH_IM] * path[PATH_IM]
-            if power > strongest.power[middle % wave.samples, near, y, z]:
-                strongest.power[middle % wave.samples, near, y, z] = power
-                strongest.entity[middle % wave.samples, near, y, z] = pages.entities[page, number]
-        _gather(rows, used, doppler_table, wave.chirps, slabs[block])
+        _add_block(pages, wave, places, starts, range_table, bench, strongest, block)
+        _gather(bench.rows, bench.used, doppler_table, wave.chirps, slabs[block])
         block = claim(claims)
 
 
-@njit(cache=True)
+@njit(**CALLED)
 def _gather(
     rows: Floats, used: NDArray[np.bool_], table: Floats, chirps: int, slab: Floats
 ) -> None:
@@ -294,6 +323,40 @@ def _add_slab(
             cube[cell, chirp, channel] += sign * complex(row[place], row[place + 1])
 
 
+@njit(**CALLED)
+def _beat_chirp(
+    pages: Pages,
+    wave: Waveform,
+    places: NDArray[np.int32],
+    chirp: int,
+    channels: NDArray[np.complex128],
+    signal: Cube,
+) -> None:
+    """The samples of the chirps of all transmitters at one place of the frame."""
+    page_size, receivers = pages.numbers.shape[1], len(wave.receivers)
+    k = 2.0 * math.pi * wave.frequency / LIGHT
+    slow = (chirp - 0.5 * (wave.chirps - 1)) * wave.repetition
+    for place in places:
+        at = np.int64(place)
+        path = pages.numbers[at // page_size, at % page_size]
+        speed = path[PATH_SPEED]
+        steer(wave, path, 1.0, channels)
+        for t in range(len(wave.transmitters)):
+            # The way that is gone until the transmitter fires is in the channels, at the carrier.
+            moved = 2.0 * speed * (slow + wave.instants[t])
+            delay = (path[PATH_LENGTH] - moved) / LIGHT
+            doppler = 2.0 * speed * wave.frequency / LIGHT
+            step = 2.0 * math.pi * (wave.slope * delay - doppler) / wave.rate
+            phase = -2.0 * k * speed * slow - 0.5 * (wave.samples - 1) * step
+            turn = complex(math.cos(step), math.sin(step))
+            value = complex(math.cos(phase), math.sin(phase))
+            for sample in range(wave.samples):
+                for r in range(receivers):
+                    channel = t * receivers + r
+                    signal[chirp, sample, channel] += value * channels[channel]
+                value *= turn
+
+
 @njit(nogil=True, cache=True)
 def beat(
     _view: SceneView,
@@ -301,37 +364,11 @@ def beat(
     pages: Pages,
     wave: Waveform,
     places: NDArray[np.int32],
-    total: int,
     signal: Cube,
 ) -> None:
     """The de-chirped samples of all paths: (chirps, samples, channels), from their middles."""
-    page_size = pages.numbers.shape[1]
-    receivers = len(wave.receivers)
-    k = 2.0 * math.pi * wave.frequency / LIGHT
-    channels = np.empty(len(wave.transmitters) * receivers, np.complex128)
+    channels = np.empty(len(wave.transmitters) * len(wave.receivers), np.complex128)
     chirp = claim(claims)
     while chirp < wave.chirps:
-        slow = (chirp - 0.5 * (wave.chirps - 1)) * wave.repetition
-        for place in range(total):
-            at = np.int64(places[place])
-            path = pages.numbers[at // page_size, at % page_size]
-            speed = path[PATH_SPEED]
-            steer(wave, path, 1.0, channels)
-            for t in range(len(wave.transmitters)):
-                # steer has the way that is gone until the transmitter fires, at the carrier
-                moved = 2.0 * speed * (slow + wave.instants[t])
-                delay = (path[PATH_LENGTH] - moved) / LIGHT
-                phase = -2.0 * k * speed * slow
-                start = complex(math.cos(phase), math.sin(phase))
-                step = 2.0 * math.pi * (
-                    wave.slope * delay - 2.0 * speed * wave.frequency / LIGHT
-                ) / wave.rate  # fmt: skip
-                turn = complex(math.cos(step), math.sin(step))
-                middle = -0.5 * (wave.samples - 1) * step
-                value = start * complex(math.cos(middle), math.sin(middle))
-                for sample in range(wave.samples):
-                    for r in range(receivers):
-                        channel = t * receivers + r
-                        signal[chirp, sample, channel] += value * channels[channel]
-                    value *= turn
+        _beat_chirp(pages, wave, places, chirp, channels, signal)
         chirp = claim(claims)

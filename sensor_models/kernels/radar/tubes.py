@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.rotations import Triple, dot, plus, times
 from sensor_models.kernels.options import INLINE
+from sensor_models.kernels.radar.compiling import CALLED
 from sensor_models.kernels.radar.fields import Field
 from sensor_models.kernels.radar.reflectors import Plane
 
@@ -60,7 +61,7 @@ IDS = 4
 #: Surfaces that a tube is followed to, panes among them.
 MOST_EVENTS = 24
 #: What is left of the power of a tube that is not followed any further.
-LEAST_POWER = 1e-10
+LEAST_POWER = 1e-5
 
 
 class Sender(NamedTuple):
@@ -107,7 +108,7 @@ def _at_angle(table: Floats, row: int, angle: float) -> float:
     return value
 
 
-@njit(cache=True)
+@njit(**CALLED)
 def root_gain(pattern: Floats, forward: float, left: float, up: float) -> float:
     """The root of the antenna's gain in a direction of the sensor; none to the rear."""
     if forward <= 0.0:
