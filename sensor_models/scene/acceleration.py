@@ -71,7 +71,9 @@ MARGIN = 1e-4
 class Acceleration:
     """Embree's side of a scene. It does not change, so any number of threads may use it."""
 
-    def __init__(self, scene: Scene, threads: int) -> None:
+    def __init__(self, scene: Scene, threads: int, origin: Floats | None = None) -> None:
+        """``origin`` is Embree's in the world; None for one that suits the scene."""
+        self._origin = origin
         materials = len(scene.materials)
         self._meshes = [
             checked_mesh(mesh, f"mesh {index}", scene.name, materials)
@@ -124,7 +126,7 @@ class Acceleration:
                 tables[owner, VERTEX_NORMALS] = mesh.vertex_normals.ctypes.data
         return SceneView(
             handles=np.array([0, 0, *filter_addresses()], np.int64),
-            offset=_origin_for(self._all_corners()),
+            offset=_origin_for(self._all_corners()) if self._origin is None else self._origin,
             volumes=volumes,
             entity=np.array([instance.entity_id for instance in self.owners], np.int32),
             label=np.array([instance.label for instance in self.owners], np.int32),
