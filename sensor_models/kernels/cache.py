@@ -64,7 +64,7 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "gnss": ("math", "tracing"),
     "lidar": ("math", "light", "tracing"),
     "waveform": ("math", "light", "tracing", "lidar"),
-    "radar": ("math",),
+    "radar": ("math", "tracing"),
     "caster": ("math", "tracing"),
 }
 

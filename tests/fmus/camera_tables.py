@@ -15,6 +15,8 @@ FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
             "height": INTEGER,
             "horizontal_fov": ("Real", "rad"),
             **{f"intrinsics.{name}": ("Real", "1") for name in ("fx", "fy", "cx", "cy")},
+            "zone.target": CHOICE,
+            "zone.separation": REAL_M,
             "min_range": REAL_M,
             "max_range": REAL_M,
             "calculate_depth": BOOLEAN,
@@ -25,6 +27,11 @@ FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
             "normalize_range": BOOLEAN,
             "normalize_mode": CHOICE,
             "rolling_shutter": ("Real", "s"),
+            **{f"flow.{name}": BOOLEAN for name in ("forward", "backward", "scene")},
+            "flow.interval": ("Real", "s"),
+            "flow.tolerance": REAL_M,
+            "flow.frame": CHOICE,
+            "flow.format": CHOICE,
             "noise.on": BOOLEAN,
             "noise.dropout": ("Real", "1"),
             "noise.multiplier": ("Real", "1"),
@@ -50,11 +57,13 @@ FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
             "frame.lost": INTEGER,
             "frame.width": INTEGER,
             "frame.height": INTEGER,
+            "flow.file": STRING,
             "nearest.range": REAL_M,
             "nearest.azimuth": ("Real", "rad"),
             "nearest.elevation": ("Real", "rad"),
             "nearest.entity_id": INTEGER,
             **{f"zone_{number}.range": REAL_M for number in range(1, 65)},
+            **{f"zone_{number}.status": INTEGER for number in range(1, 65)},
         },
     },
 }
@@ -71,6 +80,7 @@ RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
         "pattern.elevation.min": (-math.pi / 2, math.pi / 2),
         "pattern.elevation.max": (-math.pi / 2, math.pi / 2),
         "rays_per_side": (1.0, 64.0),
+        "zone.separation": (0.0, None),
         "min_range": (0.0, None),
         "max_range": (0.0, None),
         "rolling_shutter": (0.0, 10.0),
@@ -81,13 +91,18 @@ RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
         "noise.disparity.step": (0.0, None),
         "noise.edge.dropout": (0.0, 1.0),
         "noise.edge.jump": (1e-6, None),
+        "flow.interval": (0.0, 10.0),
+        "flow.tolerance": (0.0, None),
         "sample_rate": (0.0, 1e6),
     },
 }
 
 ITEMS = {
     "DepthCamera": {
+        "flow.frame": ["sensor", "world"],
+        "flow.format": ["npy", "flo", "kitti"],
         "output_format": ["npy", "png", "tiff"],
+        "zone.target": ["nearest", "strongest", "mean"],
         "write_files": ["auto", "off", "on"],
     }
 }

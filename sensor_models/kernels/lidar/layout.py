@@ -79,6 +79,10 @@ class Detector(NamedTuple):
     calibrated: bool  # intensity is a reflectivity
     counts: float  # the largest count of an intensity; 0 gives a number of its own unit
     full_scale: float  # intensity of the largest count
+    walk: Floats  # (powers, widths), m: errors of ranges (``walk``); no rows for none
+    walk_power: float  # power over the threshold, of an intensity of 1/sr at 1 m
+    walk_width: float  # widening over that of a flat target, of a spot of 1 m at 45 deg
+    beam_shape: Floats  # packed beam, whether it counts for the intensity or not
 
 
 class Output(NamedTuple):
