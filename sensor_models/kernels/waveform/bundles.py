@@ -41,6 +41,7 @@ from sensor_models.kernels.tracing.packets import ACCESS, Packet, drop_ray
 from sensor_models.kernels.tracing.rays import nearest_allowed, set_ray, trace_surfaces
 from sensor_models.kernels.tracing.scene_view import SceneView
 from sensor_models.kernels.tracing.sensor_poses import position_of, rotate
+from sensor_models.kernels.waveform.decomposition import LEAST_POWER, exponential
 from sensor_models.kernels.waveform.histogram import (
     add_energy,
     clear,
@@ -164,8 +165,11 @@ def shade(path: Path, bundle: Bundle) -> None:
     """What the surfaces that were hit send back, and what is left of the light there."""
     first, lanes = bundle.first, bundle.lanes
     index, absorption = path.media[0, MEDIUM_IOR], path.media[0, ABSORPTION]
+    for lane in range(WIDTH):  # ``transmission``, for vectors
+        depth = absorption * first.length[lane] if first.hit[lane] else 0.0
+        first.weight[lane] = exponential(-min(depth, LEAST_POWER))
     for lane in range(WIDTH):
-        if first.hit[lane]:
+        if first.hit[lane] and absorption * first.length[lane] > LEAST_POWER:
             first.weight[lane] = transmission(absorption, first.length[lane])
     for lane in range(WIDTH):
         if first.hit[lane]:
