@@ -39,8 +39,6 @@ FLAT = 1e-4
 #: Samples that lie together and beyond so many standard deviations show nothing of a Gaussian: it
 #: is 2e-8 of its height there. Others show at least so much.
 REACH = 6.0
-#: Down to this ``exponential`` is good to 1e-12 of itself.
-LEAST_POWER = 18.0
 APART = {**ACCESS, "forceinline": False}
 #: Sums may be taken in any order, for vectors.
 LOOSELY = {"fastmath": {"reassoc", "nsz", "arcp", "contract"}}
@@ -48,7 +46,7 @@ LOOSELY = {"fastmath": {"reassoc", "nsz", "arcp", "contract"}}
 
 @njit(**ACCESS, **LOOSELY)
 def exponential(x: float) -> float:
-    """e^x, for x from -LEAST_POWER to 0, without a branch."""
+    """e^x, for x from -REACH^2 / 2 to 0, without a branch."""
     y = x / 64.0
     p = 1.0 + y / 10.0
     p = 1.0 + y / 9.0 * p
