@@ -250,12 +250,19 @@ class Lidar:
             )
         return self._angles[1:]
 
-    def _path(self, scene: Scene, frame: int) -> Path:
+    def expect(self, scene: Scene) -> tuple[Floats, Floats, NDArray[np.int32]]:
+        """What rays of this lidar meet in a scene: surfaces, media, and the media of its volumes.
+
+        ``ParameterError`` if a material or a medium of it knows nothing of the wavelength.
+        """
         if self._materials is None or self._materials[0] is not scene:
             self._materials = scene, *self._tables_of(scene)
+        return self._materials[1:]
+
+    def _path(self, scene: Scene, frame: int) -> Path:
         own = self.parameters
         return Path(
-            *self._materials[1:],
+            *self.expect(scene),
             cone=float(np.tan(0.5 * own.acceptance(self.beam)) ** 2),
             most_depth=own.max_depth,
             most_events=own.max_events,
@@ -272,6 +279,8 @@ class Lidar:
         surfaces = pack_materials(scene.materials, own.wavelength)
         own_medium = {name: v for name, v in vars(self.ambient).items() if v != OF_SCENE}
         around = replace(scene.media[0], **own_medium)
+        for medium in scene.media if "absorption" not in own_medium else scene.media[1:]:
+            medium.expect(own.wavelength)
         media = pack_media([around, *scene.media[1:]], own.pulse_length)
         inside = np.zeros((len(surfaces), media.shape[1]))
         inside[:, medium_kernel.RETURN_SHAPE] = inside[:, medium_kernel.RETURN_SCALE] = 1.0

@@ -7,6 +7,7 @@ and incidence refer to the sensor, in whichever frame the points are. Where floa
 positions are float64 (``record_of``).
 """
 
+import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -116,6 +117,7 @@ class CloudBuffer:
         self.room = returns  # for each ray
         self.words: Words = np.zeros((rays * returns, self.record.itemsize // 4), np.uint32)
         self.counts = np.zeros(rays, np.uint8)
+        self._packing = threading.Lock()  # of files and logs, each on a thread of its own
         self.clear()
 
     def clear(self) -> None:
@@ -178,9 +180,10 @@ class CloudBuffer:
         It takes the time of moving those that lie behind a gap. Until ``clear``, nothing can be
         added then.
         """
-        if not self._packed:
-            pack_words(self.words, self.room, self.counts)
-            self._packed = True
+        with self._packing:
+            if not self._packed:
+                pack_words(self.words, self.room, self.counts)
+                self._packed = True
         points: Points = self.words[: self.valid].view(self.record).reshape(-1)
         return points
 

@@ -95,6 +95,7 @@ FIXED: dict[str, dict[str, dict[str, Typed]]] = {
             "frame.count": INTEGER,
             "frame.time": ("Real", "s"),
             "frame.file": STRING,
+            "frame.lost": INTEGER,
             "frame.points": INTEGER,
             "nearest.range": METRE,
             "nearest.azimuth": RADIAN,

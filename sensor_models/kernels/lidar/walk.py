@@ -14,8 +14,7 @@ and is taken linearly in between, as it ends beyond.
 
 import math
 
-from numba import njit
-
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.layout import Detector
 from sensor_models.kernels.light.beam import EMITTER, SPREAD
 from sensor_models.kernels.tracing.packets import ACCESS

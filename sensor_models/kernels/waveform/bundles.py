@@ -13,17 +13,31 @@ are under way together does not matter.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.beams import Lanes, jittered, new_lanes, nominal
-from sensor_models.kernels.lidar.first_hits import FirstHits, face, look_up, new_first_hits
+from sensor_models.kernels.lidar.first_hits import COSINE as COSINE_THERE
+from sensor_models.kernels.lidar.first_hits import (
+    INTENSITY,
+    LENGTH,
+    MIRRORED,
+    SURFACE,
+    WEIGHT,
+    FirstHits,
+    face,
+    look_up,
+    mirror,
+    new_first_hits,
+    number_of,
+    shine,
+    toward_of,
+)
 from sensor_models.kernels.lidar.layout import Detector, Scan, knot_of, put_pose
-from sensor_models.kernels.light.interfaces import mirrored_share, strength_of
-from sensor_models.kernels.light.media import ABSORPTION, MEDIUM_IOR, transmission
-from sensor_models.kernels.light.paths import Path
+from sensor_models.kernels.light.media import MEDIUM_IOR
+from sensor_models.kernels.light.paths import DEPTH_LIMIT, Path
 from sensor_models.kernels.light.stretches import answers
-from sensor_models.kernels.light.surfaces import DIELECTRIC, KIND, surface_at
+from sensor_models.kernels.light.surfaces import DIELECTRIC, KIND
 from sensor_models.kernels.light.tree import (
     Tree,
     arrive,
@@ -41,7 +55,6 @@ from sensor_models.kernels.tracing.packets import ACCESS, Packet, drop_ray
 from sensor_models.kernels.tracing.rays import nearest_allowed, set_ray, trace_surfaces
 from sensor_models.kernels.tracing.scene_view import SceneView
 from sensor_models.kernels.tracing.sensor_poses import position_of, rotate
-from sensor_models.kernels.waveform.decomposition import LEAST_POWER, exponential
 from sensor_models.kernels.waveform.histogram import (
     add_energy,
     clear,
@@ -154,30 +167,8 @@ def fill(
         ray = under.ray[at]
         lanes.ray[lane], lanes.place[lane], bundle.part[lane] = ray, at, part
         origin, along = aim(pulse, under, at, part)
-        for k in range(3):
-            lanes.along[lane, k] = along[k]
         set_ray(view, packet, lane, origin, along, t_min, reach, scan.offset[ray])
         part += 1
-
-
-@njit(**ACCESS)
-def shade(path: Path, bundle: Bundle) -> None:
-    """What the surfaces that were hit send back, and what is left of the light there."""
-    first, lanes = bundle.first, bundle.lanes
-    index, absorption = path.media[0, MEDIUM_IOR], path.media[0, ABSORPTION]
-    for lane in range(WIDTH):  # ``transmission``, for vectors
-        depth = absorption * first.length[lane] if first.hit[lane] else 0.0
-        first.weight[lane] = exponential(-min(depth, LEAST_POWER))
-    for lane in range(WIDTH):
-        if first.hit[lane] and absorption * first.length[lane] > LEAST_POWER:
-            first.weight[lane] = transmission(absorption, first.length[lane])
-    for lane in range(WIDTH):
-        if first.hit[lane]:
-            along = (lanes.along[lane, 0], lanes.along[lane, 1], lanes.along[lane, 2])
-            toward = (first.toward[lane, 0], first.toward[lane, 1], first.toward[lane, 2])
-            surface = surface_at(path.surfaces, first.material[lane])
-            cosine = first.cosine[lane]
-            first.intensity[lane] = strength_of(surface, along, toward, cosine, index, path.cone)
 
 
 @njit(**ACCESS)
@@ -188,11 +179,12 @@ def leads_on(path: Path, bundle: Bundle, lane: int, parts: int, lost: NDArray[np
         return True
     if not first.hit[lane]:
         return False
-    surface = surface_at(path.surfaces, first.material[lane])
-    if surface[KIND] == DIELECTRIC:
+    if number_of(first, SURFACE + KIND * WIDTH, lane) == DIELECTRIC:
         return True
-    index, cosine = path.media[0, MEDIUM_IOR], first.cosine[lane]
-    share = mirrored_share(path, surface, 0, first.weight[lane], cosine, index, lost)
+    share = number_of(first, MIRRORED, lane)
+    if share > 0.0 and path.most_depth <= 0:
+        lost[DEPTH_LIMIT] += 1
+        return False
     return bool(share > 0.0)
 
 
@@ -203,9 +195,10 @@ def remember_hit(
     """Take note of what the strongest arrival of a bin comes from."""
     first, at = bundle.first, bundle.lanes.place[lane]
     own, own_ids = under.numbers[at, k], under.ids[at, k]
-    own[COSINE] = first.cosine[lane]
+    own[COSINE] = number_of(first, COSINE_THERE, lane)
+    toward = toward_of(first, lane)
     for axis in range(3):
-        own[NORMAL_X + axis] = first.toward[lane, axis]
+        own[NORMAL_X + axis] = toward[axis]
     own_ids[ENTITY], own_ids[LABEL] = hit_entity(view, packet, lane), hit_label(view, packet, lane)
     own_ids[MATERIAL], own_ids[NODE] = first.material[lane], 0
     own_ids[ATMOSPHERIC] = 0
@@ -232,15 +225,16 @@ def add_hits(
             under.goes_on[at, under.going[at]] = part
             under.going[at] += 1
             continue
-        length = first.length[lane]
+        length = number_of(first, LENGTH, lane)
         if not first.hit[lane] or index * length > path.most_range:
             continue
-        strength = first.intensity[lane]
+        strength, facing = number_of(first, INTENSITY, lane), number_of(first, COSINE_THERE, lane)
         if lit:
-            sun, toward = receiver.sun, first.toward[lane]
+            sun, toward = receiver.sun, toward_of(first, lane)
             cosine = toward[0] * sun[0] + toward[1] * sun[1] + toward[2] * sun[2]
-            see_light(pulse, receiver, under, at, part, strength, first.cosine[lane], cosine)
-        energy = energy_of(pulse, part, length / index, first.weight[lane], strength)
+            see_light(pulse, receiver, under, at, part, strength, facing, cosine)
+        weight = number_of(first, WEIGHT, lane)
+        energy = energy_of(pulse, part, length / index, weight, strength)
         k = add_energy(pulse, under, at, index * length, energy)
         if k >= 0:
             remember_hit(view, tree.packet, bundle, lane, under, k)
@@ -296,9 +290,10 @@ def send_pulses(
         for index in range((held * parts + WIDTH - 1) // WIDTH):
             fill(view, path, scan, pulse, under, tree.packet, bundle, index, held)
             trace_surfaces(view, tree.packet, True)
-            look_up(view, tree.packet, bundle.lanes, bundle.first)
-            face(view, tree.packet, bundle.lanes, bundle.first)
-            shade(path, bundle)
+            look_up(view, path, tree.packet, bundle.lanes, bundle.first)
+            face(tree.packet, bundle.first)
+            shine(path, tree.packet, bundle.first)
+            mirror(path, bundle.first)
             add_hits(view, path, pulse, receiver, under, tree, bundle)
     else:
         for at in range(held):

@@ -16,8 +16,7 @@ full-waveform digitising airborne laser scanner"; Marquardt (1963).
 
 import math
 
-from numba import njit
-
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.tracing.packets import ACCESS
 from sensor_models.kernels.waveform.layout import (
     CHANGE,

@@ -22,9 +22,9 @@ echoes that come out as two.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.tracing.packets import ACCESS
 from sensor_models.kernels.waveform.decomposition import FEW_STEPS, MOST_STEPS, fit
 from sensor_models.kernels.waveform.layout import GAUSSIAN, SPARE, Extraction, Floats, Found

@@ -24,9 +24,9 @@ Source: VANE, eq. 7-11, with the corrections of section 12 of the physics.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.layout import Floats
 from sensor_models.kernels.light import arrivals as told
 from sensor_models.kernels.light.arrivals import FROM_MEDIUM, FROM_SURFACE

@@ -8,8 +8,9 @@ shot for a ``spad``.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sensor_models.kernels.compiling import njit
 
 Floats = NDArray[np.float64]
 

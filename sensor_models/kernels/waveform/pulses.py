@@ -17,9 +17,9 @@ Source: section 31 of the physics.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.layout import CHUNK, Detector, Output, Scan
 from sensor_models.kernels.lidar.points import (
     draw_of,

@@ -21,8 +21,7 @@ laws with a mean above 30 are those of a normal law, rounded.
 
 import math
 
-from numba import njit
-
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.normal_law import quantile
 from sensor_models.kernels.math.philox import block, centred_uniforms, open_unit
 from sensor_models.kernels.tracing.packets import ACCESS

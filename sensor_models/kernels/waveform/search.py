@@ -18,8 +18,7 @@ s is the width of an echo of a flat target. Samples in between are interpolated 
 
 import math
 
-from numba import njit
-
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.tracing.packets import ACCESS
 from sensor_models.kernels.waveform.layout import (
     CENTROID,
