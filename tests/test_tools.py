@@ -61,7 +61,8 @@ def test_what_is_missing_is_installed_by_the_package_manager(tmp_path: Path) -> 
     assert any(line.endswith("valgrind libc6-dbg") for line in asked)
     assert any(line.endswith("gcc libc6-dev") for line in asked)
     assert done.returncode == 1
-    assert "still missing: Chromium; as root: apt-get install chromium\n" in done.stdout
+    missing = "protoc, Chromium; as root: apt-get install protobuf-compiler chromium\n"
+    assert f"still missing: {missing}" in done.stdout
     assert run_with_programs(tmp_path, "-m", "tests.tools", "--if-possible").returncode == 0
 
 

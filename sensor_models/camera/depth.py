@@ -22,6 +22,7 @@ Not modelled: light and texture, so stereo matches and time-of-flight returns ev
 paths of the light; motion blur.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -33,6 +34,7 @@ from sensor_models.camera.parameters import (
     ImageNoiseParameters,
     NormalizeMode,
     Projection,
+    ZoneTarget,
 )
 from sensor_models.camera.rays import pixel_rays
 from sensor_models.core.frames import (
@@ -69,6 +71,7 @@ class Frame(NamedTuple):
     met: NDArray[np.float32] | None = None  # true distance of the first surface, inf for none
     owner: NDArray[np.int32] | None = None  # of its facet
     material: NDArray[np.int32] | None = None
+    status: NDArray[np.int32] | None = None  # a ``ZoneStatus``
 
 
 #: Kind and further axes of each output.
@@ -83,6 +86,7 @@ _LAYOUT: dict[str, tuple[Any, tuple[int, ...]]] = {
     "met": (np.float32, ()),
     "owner": (np.int32, ()),
     "material": (np.int32, ()),
+    "status": (np.int32, ()),
 }
 
 
@@ -101,7 +105,7 @@ class DepthCamera:
         distances: bool = False,
         first_hits: bool = False,
     ) -> None:
-        """``distances`` makes the output ``distance``, which no parameter of GYM's asks for.
+        """``distances`` makes ``distance`` and ``status``, which no parameter of GYM's asks for.
 
         ``first_hits`` makes ``met``, ``owner`` and ``material``, with one ray a pixel.
         """
@@ -121,6 +125,7 @@ class DepthCamera:
             "face": own.return_faces,
             "normal": own.return_normals,
             **dict.fromkeys(("met", "owner", "material"), first_hits),
+            "status": distances,
         }
         self._axes = pixel_rays(own)[:, :, 0].reshape(-1, 3)
         self._directions = self._axes
@@ -230,6 +235,8 @@ class DepthCamera:
             rows=own.height,
             columns=own.width,
             rays=own.rays_per_side**2,
+            separation=math.inf if own.zone_target == ZoneTarget.mean else own.zone_separation,
+            strongest=own.zone_target == ZoneTarget.strongest,
             frame=int(frame),
             depth=own.takes_depth,
             in_world=own.pointcloud_in_world_frame,

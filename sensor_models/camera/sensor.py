@@ -37,6 +37,7 @@ from sensor_models.core.sensor import Arrays, Inputs, Result, Setup
 from sensor_models.core.spec import PACKAGES, SCENE_PACKAGES, Group, Groups, SensorSpec
 from sensor_models.kernels.camera.flow import Lens
 from sensor_models.kernels.math.motion import matrix_from_quaternion
+from sensor_models.messages.ports import OsiPorts, Rays
 from sensor_models.output.images import (
     ImageFile,
     ImageFileParameters,
@@ -78,6 +79,11 @@ class ZoneOutput:
         "m",
         "Range along the ray of a pixel, counted row by row, of sensors of at most 64 pixels; "
         "0 for no reading",
+    )
+    status: int = integer(
+        0,
+        "What the zone has seen: 0 nothing up to max_range, 1 one target, 2 several, of which the "
+        "range is that of one, 3 a target nearer than min_range",
     )
 
 
@@ -235,13 +241,15 @@ class DepthCameraSensor:
         """Memory is all that it holds."""
 
 
-def _zones(frame: Frame) -> list[float]:
-    """The ranges of all zones; 0 for those that there are not, and for no reading."""
-    zones = np.zeros(MOST_ZONES)
+def _zones(frame: Frame) -> list[float | int]:
+    """Range and status of all zones; 0 for those that there are not, and for no reading."""
+    found: list[float | int] = [0.0, 0] * MOST_ZONES
     if frame.distance is not None and frame.distance.size <= MOST_ZONES:
-        zones[: frame.distance.size] = np.nan_to_num(frame.distance.ravel(), nan=0.0)
-    ranges: list[float] = zones.tolist()
-    return ranges
+        assert frame.status is not None  # made together
+        count = 2 * frame.distance.size
+        found[0:count:2] = np.nan_to_num(frame.distance.ravel(), nan=0.0).tolist()
+        found[1:count:2] = frame.status.ravel().tolist()
+    return found
 
 
 @cache
@@ -267,6 +275,13 @@ def _depends(output: str, given: str) -> bool:
     return not output.startswith("frame.")
 
 
+def rays_of(setup: Setup) -> Rays:
+    """The rays of the middles of the pixels, for messages."""
+    camera = camera_of(setup.parameters, setup.sampling.seed, setup.identity)
+    rows, columns = camera.axes.shape[:2]
+    return Rays(camera.axes.reshape(-1, 3), np.zeros(rows * columns), rows, columns)
+
+
 DEPTH_CAMERA = SensorSpec(
     name="DepthCamera",
     text="Depth camera: depth, range, points, segmentation and normals",
@@ -289,6 +304,7 @@ DEPTH_CAMERA = SensorSpec(
     ),
     sinks=(Group(ImageFileParameters), Group(FrameTableParameters)),
     frames=ImageWriter,
+    messages=OsiPorts(rays=rays_of),
     more_files=((Group(FlowFileOutput, "flow"), "flow.npy"),),
     depends=_depends,
     step=0.1,

@@ -15,6 +15,8 @@ FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
             "height": INTEGER,
             "horizontal_fov": ("Real", "rad"),
             **{f"intrinsics.{name}": ("Real", "1") for name in ("fx", "fy", "cx", "cy")},
+            "zone.target": CHOICE,
+            "zone.separation": REAL_M,
             "min_range": REAL_M,
             "max_range": REAL_M,
             "calculate_depth": BOOLEAN,
@@ -61,6 +63,7 @@ FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
             "nearest.elevation": ("Real", "rad"),
             "nearest.entity_id": INTEGER,
             **{f"zone_{number}.range": REAL_M for number in range(1, 65)},
+            **{f"zone_{number}.status": INTEGER for number in range(1, 65)},
         },
     },
 }
@@ -77,6 +80,7 @@ RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
         "pattern.elevation.min": (-math.pi / 2, math.pi / 2),
         "pattern.elevation.max": (-math.pi / 2, math.pi / 2),
         "rays_per_side": (1.0, 64.0),
+        "zone.separation": (0.0, None),
         "min_range": (0.0, None),
         "max_range": (0.0, None),
         "rolling_shutter": (0.0, 10.0),
@@ -98,6 +102,7 @@ ITEMS = {
         "flow.frame": ["sensor", "world"],
         "flow.format": ["npy", "flo", "kitti"],
         "output_format": ["npy", "png", "tiff"],
+        "zone.target": ["nearest", "strongest", "mean"],
         "write_files": ["auto", "off", "on"],
     }
 }

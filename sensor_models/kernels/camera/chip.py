@@ -20,9 +20,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.normal_law import quantile
 from sensor_models.kernels.math.philox import block, normal, open_unit
 from sensor_models.kernels.tracing.packets import ACCESS

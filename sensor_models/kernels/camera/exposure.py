@@ -22,7 +22,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sensor_models.kernels.camera.layout import corner_of, pixel_of, tiles_of
@@ -41,6 +40,7 @@ from sensor_models.kernels.camera.shading import (
     new_shop,
     triple,
 )
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light.arrivals import (
     ALONG_X,
     ENTITY,

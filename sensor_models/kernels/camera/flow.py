@@ -19,10 +19,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sensor_models.kernels.camera.layout import corner_of, pixel_of, tiles_of
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.rotations import Triple
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.hits import is_hit

@@ -10,10 +10,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sensor_models.kernels.camera.lights import Light
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light.boundaries import off_surface
 from sensor_models.kernels.light.fresnel import reflectance
 from sensor_models.kernels.light.paths import Path

@@ -29,7 +29,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sensor_models.kernels.camera.lights import CONSTANT, SLOPE, SQUARE, Light
@@ -44,6 +43,7 @@ from sensor_models.kernels.camera.probes import (
     new_probe,
     skip,
 )
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light.boundaries import off_surface
 from sensor_models.kernels.light.fresnel import reflectance
 from sensor_models.kernels.light.paths import Path
