@@ -19,6 +19,7 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "Lidar": {"pattern.rows": 8, "pattern.columns": 60, "scan_mode": 1},
     "WaveformLidar": {"pattern.rows": 2, "pattern.columns": 9},
     "DepthCamera": {"width": 24, "height": 16},
+    "CcdCamera": {"pixels.width": 24, "pixels.height": 16},
     "Radar": {"length": 30.0, "h_angle": 2.0, "v_angle": 1.0},
     "Imu": {"sample_rate": 200.0},
 }
@@ -36,7 +37,7 @@ def drive(fmu_directory: Path, log: Path, names: list[str], **others: Any) -> No
             own = {"log": str(log), "sample_rate": 10.0, **PARAMETERS.get(name, {}), **others}
             if "scene_handle" in sensor.variables:
                 own["scene_handle"] = world.get("scene_handle")
-            if name in ("Lidar", "WaveformLidar", "DepthCamera", "Radar"):
+            if name in ("CcdCamera", "Lidar", "WaveformLidar", "DepthCamera", "Radar"):
                 own["mount.position.z"] = 1.5
             sensor.initialize(own)
             sensors.append(sensor)
