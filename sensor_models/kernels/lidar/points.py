@@ -110,7 +110,8 @@ def measured(detector: Detector, distance: float, draw: float) -> float:
 def reported(detector: Detector, intensity: float, path: float) -> float:
     """An intensity as the sensor reports it."""
     factor = beam_factor(beam_of(detector.beam), path) if detector.calibrated else 1.0
-    return reported_by(detector, intensity, factor)
+    number: float = reported_by(detector, intensity, factor)
+    return number
 
 
 @njit(**ACCESS)
