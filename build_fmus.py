@@ -340,13 +340,18 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="also build an FMU of the sensor that a Python file of your own declares",
     )
     parser.add_argument("--list", action="store_true", help="list the FMUs and stop")
+    add_places(parser)
+    return parser.parse_args(arguments)
+
+
+def add_places(parser: argparse.ArgumentParser) -> None:
+    """Where the FMUs are to run."""
     parser.add_argument(
         "--python", default=sys.executable, help="interpreter that the FMUs look for first"
     )
     parser.add_argument(
         "--platforms", nargs="+", choices=list(binding.TARGETS), default=list(binding.TARGETS)
     )
-    return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

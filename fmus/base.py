@@ -72,6 +72,8 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
     #: Packages that the FMU imports when it is loaded; others are imported where they are used.
     PACKAGES: ClassVar[tuple[str, ...]] = PACKAGES
     PARAMETERS: ClassVar[tuple[Group, ...]]
+    #: Messages that variables hold the addresses of, by name, and the types of these (OSMP).
+    messages: ClassVar[Mapping[str, str]] = {}
 
     log_categories: ClassVar[dict[str, str]] = {
         "logStatusWarning": "Warnings; always sent",

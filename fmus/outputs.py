@@ -6,6 +6,7 @@ from pathlib import Path
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
+from fmus import osmp
 from fmus.variables import Variable
 from sensor_models.core.sensor import Result
 from sensor_models.core.spec import scalars_of
@@ -27,7 +28,9 @@ class OutputWriter:
     def __init__(self, fmu: "SensorFmu") -> None:
         self._fmu = fmu
         self._values = fmu.values
-        outputs = fmu.table().of_causality("output")
+        outputs = [
+            v for v in fmu.table().of_causality("output") if osmp.role_of(fmu.messages, v) is None
+        ]
         readings = [name for name, _, _ in scalars_of(fmu.spec.readings)]
         #: Places of outputs in the values of a result, with count, time and lost frames behind.
         places = {name: place for place, name in enumerate(readings)}

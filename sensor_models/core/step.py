@@ -87,6 +87,7 @@ class Step:
         storage: Storage | None = None,
         warn: Callable[[str], None] | None = None,
         sink: Sink | None = None,
+        rows: int = RING_ROWS,
         watched: Sequence[str] = (),
         resolve: Callable[[tuple[int, ...]], Floats] | None = None,
     ) -> None:
@@ -100,6 +101,7 @@ class Step:
             storage: where inputs and outputs are; arrays of its own if None.
             warn: is told what is allowed but seldom meant.
             sink: takes all samples, if they are recorded.
+            rows: samples that wait for the sink before Python is entered.
             watched: names of Integers; when one changes, ``resolve`` is asked.
             resolve: gives the plan's ``extra`` values for those of ``watched``, or refuses.
         """
@@ -108,6 +110,7 @@ class Step:
         self._storage = storage if storage is not None else Storage.of(plan)
         self._warn = warn if warn is not None else _ignore
         self._sink, self._resolve, self._most = sink, resolve, most
+        self._rows = rows if sink is not None else 0
         self._function = plan.function.ctypes
         self._outputs = plan.outputs()
         self._make_arrays(start, tuple(watched))
@@ -125,7 +128,7 @@ class Step:
         self._copy = np.zeros_like(plan.state)
         self._extra = np.array(plan.extra, dtype=np.float64)
         self._row = np.zeros(len(self._outputs))
-        self._ring = np.zeros((RING_ROWS if self._sink is not None else 0, self._row.size))
+        self._ring = np.zeros((self._rows, self._row.size))
         self._watched = self._places([(name, at.INTEGER) for name in watched])
         self._noted = np.full(len(watched), -1, np.int64)
         self._settings = np.array([plan.rate])

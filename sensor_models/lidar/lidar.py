@@ -37,6 +37,7 @@ from sensor_models.lidar.parameters import (
     ScanMode,
 )
 from sensor_models.lidar.patterns import PatternParameters, ScanPattern, make_pattern
+from sensor_models.lidar.walk import RAYS, WalkParameters, walk_table
 from sensor_models.light.beam import BeamParameters, pack_beam
 from sensor_models.light.media import absorption_by_extinction, pack_media
 from sensor_models.light.surfaces import pack_materials
@@ -73,6 +74,7 @@ class Lidar:
         ambient: AmbientParameters | None = None,
         mount: MountParameters | None = None,
         *,
+        walk: WalkParameters | None = None,
         seed: int = 0,
         identity: str = "Lidar",
         rate: float = 0.0,
@@ -89,10 +91,13 @@ class Lidar:
             if isinstance(pattern, ScanPattern)
             else make_pattern(pattern or PatternParameters(), duration)
         )
-        self._beam = pack_beam(self.beam)
+        self._shape = pack_beam(self.beam)
+        self._beam = self._shape.copy()
         if not self.parameters.beam_on:
             self._beam[:2] = 0.0  # neither spread nor width: the factor is 1
         self._keys = np.array([stream_key(seed, identity, term) for term in TERMS])
+        self.walk = walk or WalkParameters()
+        self._walk = walk_table(self.walk, beam_spread(RAYS, 1.0)[:, 0])
         self._spread = beam_spread(self.parameters.subrays, self.beam.divergence_half_angle)
         self._materials: tuple[Scene, Floats, Floats, NDArray[np.int32]] | None = None
         self._angles: tuple[int, Floats, NDArray[np.float32], NDArray[np.float32]] | None = None
@@ -309,6 +314,10 @@ class Lidar:
             calibrated=own.intensity_kind == IntensityKind.reflectivity,
             counts=float(own.largest_count),
             full_scale=own.full_scale,
+            walk=self._walk,
+            walk_power=self.walk.per_intensity,
+            walk_width=self.walk.per_spot,
+            beam_shape=self._shape,
         )
 
     def _output(

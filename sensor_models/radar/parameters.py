@@ -18,6 +18,7 @@ class RadarModel(IntEnum):
     """How a radar sees."""
 
     cone = 0
+    ray_traced = 1
 
 
 class Cap(IntEnum):
@@ -54,7 +55,9 @@ class ConeParameters:
     """The cone, its lines and its angles."""
 
     model: RadarModel = choice(
-        RadarModel.cone, "How it sees: the nearest point of each obstacle in a cone"
+        RadarModel.cone,
+        "How it sees: the nearest point of each obstacle in a cone, or what chirps bring back "
+        "along rays",
     )
     h_angle: float = real(
         math.radians(45.0),

@@ -5,12 +5,12 @@ and the bodies of the scene were then. A master should step the ``Environment`` 
 for the bodies of the scene to be known as far as the radar's own.
 
 ``model`` cone (``cone`` has its equations) takes no rays: it finds the nearest point of each
-obstacle in a cone.
+obstacle in a cone. ``ray_traced`` is another sensor (``ray_traced_sensor``) behind the same
+variables.
 """
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from sensor_models.core.clock import Sample, SampleClock, Timeline
 from sensor_models.core.frames import IDENTITY, BodyState, MountParameters, interpolate_body
 from sensor_models.core.placement import PlacementParameters, placed
-from sensor_models.core.quantities import boolean, integer, real, string
-from sensor_models.core.sensor import Arrays, Inputs, Result, Setup
+from sensor_models.core.sensor import Arrays, Inputs, Result, Sensor, Setup
 from sensor_models.core.spec import PACKAGES, Group, SensorSpec
 from sensor_models.kernels.math.motion import matrix_from_quaternion
+from sensor_models.messages.ports import OsiPorts
 from sensor_models.output.detections import (
     DetectionFile,
     DetectionFileParameters,
@@ -32,79 +32,37 @@ from sensor_models.output.detections import (
 from sensor_models.output.sinks import FrameTableParameters
 from sensor_models.radar.cone import ConeRadar, Detections, Target
 from sensor_models.radar.obstacles import Obstacles, obstacles_of, unknown_names
-from sensor_models.radar.parameters import ConeParameters
+from sensor_models.radar.parameters import ConeParameters, RadarModel
+from sensor_models.radar.ray_parameters import (
+    AntennaParameters,
+    CfarParameters,
+    ChirpParameters,
+    FieldParameters,
+    TracingParameters,
+    TubeParameters,
+    WindowParameters,
+)
+from sensor_models.radar.readings import (
+    MOST_TARGETS,
+    CubeOutputs,
+    Detection,
+    NearestTargetOutputs,
+    TargetOutput,
+    TargetRow,
+    values_of,
+)
 from sensor_models.scene.history import Sight
 from sensor_models.scene.model import Scene
 from sensor_models.scene.pose_memory import BODY_SIZE, POSE_SIZE
 from sensor_models.sight.scene import SceneName, SceneNumber
 from sensor_models.sight.smallest import moved_bodies, smallest_scene
 
-MOST_TARGETS = 16
 #: Before the names of the arrays of the timeline in a saved state.
 TIMELINE = "timeline."
 
 
-@dataclass(frozen=True)
-class NearestTargetOutputs:
-    """The nearest target; as it is made, none."""
-
-    detected: bool = boolean(False, "Whether there is a target in the newest frame")
-    range: float = real(0.0, "m", "Range of the nearest target; 0 for none")
-    azimuth: float = real(0.0, "rad", "Its azimuth in the sensor frame, positive to the left")
-    elevation: float = real(0.0, "rad", "Its elevation in the sensor frame, positive upward")
-    speed: float = real(
-        0.0,
-        "m/s",
-        "Its speed by speed_mode; 0 in a frame in which it was not the nearest in the one before",
-    )
-    entity_id: int = integer(-1, "Its entity id; -1 for none")
-    target_count: int = integer(
-        0, "Number of targets in the newest frame, of which the nearest 16 are on outputs"
-    )
-
-
-@dataclass(frozen=True)
-class TargetOutput:
-    """One of the nearest targets; as it is made, none."""
-
-    range: float = real(0.0, "m", "Range of a target, counted from the nearest; 0 for none")
-    azimuth: float = real(0.0, "rad", "Its azimuth in the sensor frame, positive to the left")
-    elevation: float = real(0.0, "rad", "Its elevation in the sensor frame, positive upward")
-    speed: float = real(0.0, "m/s", "Its speed by speed_mode; 0 if it is new")
-    rcs: float = real(0.0, "m2", "Its radar cross section; 0 as the cone model gives none")
-    snr: float = real(0.0, "1", "Its signal to noise ratio; 0 as the cone model gives none")
-    entity_id: int = integer(-1, "Its entity id; -1 for none")
-
-
-@dataclass(frozen=True)
-class CubeOutputs:
-    """The newest cube of samples."""
-
-    file: str = string(
-        "", "Path of the newest complete cube; empty as the cone model has none", name="cube.file"
-    )
-
-
-@dataclass(frozen=True)
-class Detection:
-    """A target in a file."""
-
-    entity_id: int = integer(-1, "Entity id")
-    range: float = real(0.0, "m", "Range")
-    azimuth: float = real(0.0, "rad", "Azimuth in the sensor frame, positive to the left")
-    elevation: float = real(0.0, "rad", "Elevation in the sensor frame, positive upward")
-    speed: float = real(0.0, "m/s", "Speed by speed_mode, NaN for a new target")
-    x: float = real(0.0, "m", "Nearest point in the sensor frame, forward")
-    y: float = real(0.0, "m", "Nearest point in the sensor frame, to the left")
-    z: float = real(0.0, "m", "Nearest point in the sensor frame, upward")
-
-
-#: The outputs of a target that there is not.
-NO_TARGET = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1)
-
-
-class RadarSensor:
-    """A radar that takes frames while the states of its body become known."""
+class ConeSensor:
+    """A cone radar that takes frames while the states of its body become known."""
 
     def __init__(self, setup: Setup) -> None:
         _load_kernels()
@@ -171,15 +129,7 @@ class RadarSensor:
 
     def _values(self, found: Detections) -> tuple[Any, ...]:
         """The readings of a frame, scalar by scalar."""
-        targets = found.targets
-        some = [_outputs(target) for target in targets[:MOST_TARGETS]]
-        listed = [value for target in some for value in target]
-        listed += NO_TARGET * (MOST_TARGETS - len(some))
-        if not targets:
-            return (False, 0.0, 0.0, 0.0, 0.0, -1, 0, *listed, "")
-        entity_id, distance, azimuth, elevation, _, _ = targets[0]
-        nearest = (True, distance, azimuth, elevation, _known(found.speed), entity_id)
-        return (*nearest, len(targets), *listed, "")
+        return values_of([_outputs(target) for target in found.targets], _known(found.speed))
 
     def state(self) -> Arrays:
         """What is known of the motion, the frames that are due, and the targets before."""
@@ -216,13 +166,13 @@ def _known(speed: float) -> float:
     return 0.0 if math.isnan(speed) else speed
 
 
-def _outputs(target: Target) -> tuple[float | int, ...]:
+def _outputs(target: Target) -> TargetRow:
     entity_id, distance, azimuth, elevation, speed, _ = target
-    return distance, azimuth, elevation, _known(speed), 0.0, 0.0, entity_id
+    return TargetRow(distance, azimuth, elevation, _known(speed), 0.0, 0.0, entity_id)
 
 
 def _row(target: Target) -> tuple[float | int, ...]:
-    return (*target[:-1], *target.point)
+    return (*target[:-1], *target.point, math.nan, math.nan)
 
 
 @cache
@@ -234,20 +184,31 @@ def _load_kernels() -> None:
     ConeRadar().detect(obstacles_of(scene), body, moved_bodies(scene).poses[0], 0.0)
 
 
-def _depends(output: str, given: str) -> bool:
-    """There is no cube that could depend on anything."""
-    del given
-    return not output.startswith("cube.")
+def make_radar(setup: Setup) -> Sensor:
+    """The sensor of a model."""
+    if setup.parameters.of(ConeParameters).model == RadarModel.cone:
+        return ConeSensor(setup)
+    # Rays need the ray engine, and twenty kernels more.
+    from sensor_models.radar.ray_traced_sensor import RayTracedSensor
+
+    return RayTracedSensor(setup)
 
 
 RADAR = SensorSpec(
     name="Radar",
-    text="Radar: range, angles and speed of the nearest point of each obstacle in a cone",
-    create=RadarSensor,
+    text="Radar: targets with range, angles and speed, by a cone or by ray-traced chirps",
+    create=make_radar,
     state=(Group(BodyState),),
     held=(Group(SceneNumber),),
     parameters=(
         Group(ConeParameters),
+        Group(AntennaParameters),
+        Group(ChirpParameters, "chirp"),
+        Group(WindowParameters, "window"),
+        Group(FieldParameters, "fov"),
+        Group(TubeParameters, "rays"),
+        Group(CfarParameters, "cfar"),
+        Group(TracingParameters),
         Group(PlacementParameters),
         Group(MountParameters),
         Group(SceneName),
@@ -255,11 +216,11 @@ RADAR = SensorSpec(
     readings=(
         Group(NearestTargetOutputs),
         *(Group(TargetOutput, f"target_{number + 1}") for number in range(MOST_TARGETS)),
-        Group(CubeOutputs),
     ),
     sinks=(Group(DetectionFileParameters), Group(FrameTableParameters)),
     frames=detection_writer,
-    depends=_depends,
+    more_files=((Group(CubeOutputs), "cube.npy"),),
+    messages=OsiPorts(takes_view=True),
     step=0.1,
     packages=PACKAGES,  # those that read scenes are imported when a scene is new
 )

@@ -145,9 +145,10 @@ class Material:
     kind: SurfaceKind
     at_wavelength: dict[float, SurfaceParameters]  # by the wavelength in m that they were made for
     two_way: bool = False  # how a two-layer surface transmits into its base
-    color: tuple[float, float, float] = (0.5, 0.5, 0.5)  # for pictures, 0 to 1
+    color: tuple[float, float, float] = (0.5, 0.5, 0.5)  # sRGB, 0 to 1
     source: str = ""  # where the numbers come from, or "estimate"
     at_radar: dict[float, RadarParameters] = field(default_factory=dict)  # likewise, longer waves
+    emission: tuple[tuple[float, float], ...] = ()  # of a lamp: (wavelength in m, W/m2/sr/m)
 
     def at(self, wavelength: float) -> SurfaceParameters:
         """The numbers for light; ``ParameterError`` if no band holds the wavelength."""

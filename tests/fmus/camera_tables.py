@@ -27,6 +27,11 @@ FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
             "normalize_range": BOOLEAN,
             "normalize_mode": CHOICE,
             "rolling_shutter": ("Real", "s"),
+            **{f"flow.{name}": BOOLEAN for name in ("forward", "backward", "scene")},
+            "flow.interval": ("Real", "s"),
+            "flow.tolerance": REAL_M,
+            "flow.frame": CHOICE,
+            "flow.format": CHOICE,
             "noise.on": BOOLEAN,
             "noise.dropout": ("Real", "1"),
             "noise.multiplier": ("Real", "1"),
@@ -52,6 +57,7 @@ FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
             "frame.lost": INTEGER,
             "frame.width": INTEGER,
             "frame.height": INTEGER,
+            "flow.file": STRING,
             "nearest.range": REAL_M,
             "nearest.azimuth": ("Real", "rad"),
             "nearest.elevation": ("Real", "rad"),
@@ -85,12 +91,16 @@ RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
         "noise.disparity.step": (0.0, None),
         "noise.edge.dropout": (0.0, 1.0),
         "noise.edge.jump": (1e-6, None),
+        "flow.interval": (0.0, 10.0),
+        "flow.tolerance": (0.0, None),
         "sample_rate": (0.0, 1e6),
     },
 }
 
 ITEMS = {
     "DepthCamera": {
+        "flow.frame": ["sensor", "world"],
+        "flow.format": ["npy", "flo", "kitti"],
         "output_format": ["npy", "png", "tiff"],
         "zone.target": ["nearest", "strongest", "mean"],
         "write_files": ["auto", "off", "on"],

@@ -8,6 +8,8 @@ METRE, RADIAN, SPEED = ("Real", "m"), ("Real", "rad"), ("Real", "m/s")
 INTEGER, BOOLEAN = ("Integer", None), ("Boolean", None)
 STRING, CHOICE = ("String", None), ("Enumeration", None)
 
+WINDOWS = ["rectangular", "hann", "hamming", "blackman"]
+
 TARGET = {
     "range": METRE,
     "azimuth": RADIAN,
@@ -16,6 +18,44 @@ TARGET = {
     "rcs": ("Real", "m2"),
     "snr": ("Real", "1"),
     "entity_id": INTEGER,
+}
+
+#: Of the model ray_traced.
+RAY_TRACED: dict[str, tuple[str, str | None]] = {
+    "frequency": ("Real", "Hz"),
+    "chirp.slope": ("Real", "Hz/s"),
+    "chirp.sample_rate": ("Real", "Hz"),
+    "chirp.samples": INTEGER,
+    "chirp.count": INTEGER,
+    "chirp.interval": ("Real", "s"),
+    "transmitters": STRING,
+    "receivers": STRING,
+    "mimo": CHOICE,
+    "transmit_power": ("Real", "W"),
+    "gain": ("Real", "1"),
+    "pattern": STRING,
+    "noise_figure": ("Real", "1"),
+    "loss": ("Real", "1"),
+    "noise.on": BOOLEAN,
+    "window.range": CHOICE,
+    "window.doppler": CHOICE,
+    "window.angle": CHOICE,
+    "fov.azimuth": RADIAN,
+    "fov.elevation": RADIAN,
+    "rays.angle": RADIAN,
+    "rays.spacing": METRE,
+    "rays.maximum": INTEGER,
+    "max_bounces": INTEGER,
+    "polarization": CHOICE,
+    "cfar.type": CHOICE,
+    "cfar.window": INTEGER,
+    "cfar.guard": INTEGER,
+    "cfar.rank": INTEGER,
+    "cfar.false_alarm": ("Real", "1"),
+    "cfar.side_lobes": BOOLEAN,
+    "synthesis": CHOICE,
+    "max_targets": INTEGER,
+    "cube.on": BOOLEAN,
 }
 
 FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
@@ -32,6 +72,7 @@ FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
             "speed_mode": CHOICE,
             "obstacles": CHOICE,
             "ignore": STRING,
+            **RAY_TRACED,
             **{f"mount.position.{axis}": METRE for axis in "xyz"},
             **{f"mount.orientation.{axis}": ("Real", "1") for axis in "wxyz"},
             "scene": STRING,
@@ -72,13 +113,25 @@ RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
         "v_angle": (0.0, math.pi),
         "length": (0.0, None),
         "lines_per_face": (2.0, 1e6),
+        "frequency": (1e9, 1e12),
+        "chirp.samples": (2.0, 65536.0),
+        "chirp.count": (2.0, 65536.0),
+        "noise_figure": (1.0, None),
+        "loss": (1.0, None),
+        "max_bounces": (1.0, 8.0),
+        "max_targets": (1.0, 1e5),
         "sample_rate": (0.0, 1e6),
     },
 }
 
 ITEMS = {
     "Radar": {
-        "model": ["cone"],
+        "model": ["cone", "ray_traced"],
+        "mimo": ["tdm", "ideal"],
+        "polarization": ["vv", "hh", "vh", "hv", "plus45"],
+        "synthesis": ["kernel", "beat"],
+        "cfar.type": ["ca", "os"],
+        **{f"window.{a}": WINDOWS for a in ("range", "doppler", "angle")},
         "cap": ["flat", "sphere"],
         "elevation_mode": ["projected", "true"],
         "speed_mode": ["magnitude", "closing"],

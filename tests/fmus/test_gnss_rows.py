@@ -4,6 +4,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pymap3d
 import pynmea2
 import pytest
 
@@ -11,6 +13,7 @@ from sensor_models.gnss.parameters import ErrorMode, Solution
 from tests.fmus.driving import read_record
 from tests.fmus.host import Instance, open_shared
 from tests.models.scene_files import write_manifest
+from tests.models.test_gnss_files import ENTRY
 
 ORIGIN = {
     "origin.latitude": math.radians(48.1),
@@ -43,6 +46,65 @@ def at(position: tuple[float, float, float], **velocity: float) -> dict[str, flo
     """Inputs of a body at a place."""
     inputs = {f"body.position.{a}": v for a, v in zip("xyz", position, strict=True)}
     return inputs | {f"body.velocity.{axis}": v for axis, v in velocity.items()}
+
+
+def distances(fmu: Path, folder: Path, satellite: str, **given: Any) -> list[float]:
+    """The pseudoranges of a satellite at the start and an hour later, without errors."""
+    recorded = {"record": True, "record_pseudoranges": True, "output_directory": str(folder)}
+    with open_shared(fmu) as gnss:
+        every = {"sample_rate": 1.0 / 3600.0, "inputs_at_step_end": True}
+        gnss.initialize({"error.mode": ErrorMode.off, **recorded, **every, **given})
+        gnss.step(0.0, 3600.0)
+        gnss.terminate()
+    found: list[float] = read_record(folder)[f"pseudorange.{satellite}"].tolist()
+    return found
+
+
+def origin(latitude: float, longitude: float) -> tuple[dict[str, float], Any]:
+    """A world at a place in degrees, and that place Earth-fixed by another library."""
+    given = {"origin.latitude": math.radians(latitude), "origin.longitude": math.radians(longitude)}
+    return given, np.array(pymap3d.geodetic2ecef(latitude, longitude, 0.0))
+
+
+@pytest.mark.acceptance("GNSS-13")
+def test_gnss_13_ranges_to_a_satellite_of_the_pattern(gnss_fmu: Path, tmp_path: Path) -> None:
+    given, place = origin(45.0, -178.0)
+    found = distances(gnss_fmu, tmp_path, "G06", **given)
+    published = [
+        (-16180765.353, 1404287.719, 21015337.461),
+        (-20909562.122, -5678963.287, 15361418.809),
+    ]
+    expected = [float(np.linalg.norm(np.array(satellite) - place)) for satellite in published]
+    # the tolerance of the acceptance row
+    assert found == pytest.approx(expected, abs=1e-2)
+
+
+@pytest.mark.acceptance("GNSS-17")
+def test_gnss_17_range_to_a_satellite_of_an_almanac(gnss_fmu: Path, tmp_path: Path) -> None:
+    # The other satellites are there for a fix.
+    entries = "".join(ENTRY.format(prn=n + 2, health="000", anomaly=0.25 * n) for n in range(25))
+    first = ENTRY.format(prn=1, health="000", anomaly=1.332284785)
+    file = tmp_path / "almanac.alm"
+    file.write_text(first + entries)
+    given, place = origin(41.0, 23.0)
+    almanac = {"constellation": 3, "almanac_file": str(file), "time_of_week": 319488.0}
+    found = distances(gnss_fmu, tmp_path, "G01", **given, **almanac)
+    expected = np.linalg.norm(np.array((18173790.841, 7815695.405, 17622569.655)) - place)
+    # the tolerance of the acceptance row
+    assert found[0] == pytest.approx(expected, abs=1e-2)
+
+
+def test_the_place_of_a_scene_is_overridden_by_the_parameters(gnss_fmu: Path) -> None:
+    scene = {"scene": "street_canyon", "error.mode": ErrorMode.off, "multipath": 0}
+    own = {"origin.latitude": 0.3, "origin.longitude": -1.2, "origin.height": 77.0}
+    high = at((60.0, 0.0, 300.0))  # over the roofs
+    with open_shared(gnss_fmu) as gnss:
+        for given, longitude in (({}, math.radians(11.6)), (own, -1.2)):
+            gnss.initialize({**scene, **high, **given})
+            # 60 m are 1e-5 rad
+            assert gnss.get("fix") == 3
+            assert gnss.get("longitude") == pytest.approx(longitude, abs=3e-5)
+            gnss.reset()
 
 
 def dilution(gnss: Instance, *parts: str) -> tuple[float, ...]:

@@ -75,7 +75,7 @@ def test_a_name_is_a_built_in_scene_whatever_lies_in_the_working_directory(
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
-    known = "bush_and_wall, corridor, street_canyon, targets, yard"
+    known = "bush_and_wall, corridor, radar_range, street_canyon, targets, yard"
     with pytest.raises(SceneError, match=rf"'yrad'.*{known}"):
         scene_folder("yrad")
 

@@ -209,7 +209,7 @@ def test_one_material_has_numbers_for_eyes_lidars_and_radars(tmp_path: Path) -> 
 
 
 def test_a_material_without_numbers_for_radars_says_so(tmp_path: Path) -> None:
-    assert material_library()["concrete"].radar_at(3.9e-3) is None
+    assert material_library()["leaf"].radar_at(3.9e-3) is None
     table = 'kind = "lambert"\nsource = "made"\nsurface = [{ diffuse_reflectance = 0.3 }]'
     assert own_material(tmp_path, table).radar_at(3.9e-3) is None
 

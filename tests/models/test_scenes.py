@@ -14,7 +14,7 @@ from sensor_models.scene.model import Instance, Mesh, Scene, SurfaceKind
 from sensor_models.scene.tracing import RayScene
 
 ROOT = Path(__file__).parents[2]
-SCENES = ("bush_and_wall", "corridor", "street_canyon", "targets", "yard")
+SCENES = ("bush_and_wall", "corridor", "radar_range", "street_canyon", "targets", "yard")
 LARGEST_FOLDER = 300_000  # bytes
 LARGEST_PICTURE = 120_000  # bytes
 

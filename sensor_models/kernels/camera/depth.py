@@ -34,7 +34,6 @@ whose true distance is within the limit.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sensor_models.kernels.camera.layout import (
@@ -48,13 +47,16 @@ from sensor_models.kernels.camera.layout import (
     pose_row,
     tiles_of,
 )
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.philox import normal, uniform
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.hits import (
     hit_distance,
     hit_entity,
     hit_label,
+    hit_material,
     hit_normal,
+    hit_owner,
     hit_primitive,
     is_hit,
 )
@@ -82,7 +84,7 @@ def axis_share(task: Task, direction: Triple) -> float:
 def reach_of(task: Task, direction: Triple) -> float:
     """How far a ray has to go. Noise may bring nearer what lies beyond the limit."""
     noisy = task.multiplier > 0.0 or task.disparity_sigma > 0.0 or task.disparity_step > 0.0
-    if noisy or task.rays > 1:
+    if noisy or task.rays > 1 or task.sees_all:
         return math.inf
     reach: float = 1.000001 * task.most / axis_share(task, direction)  # the limit itself is exact
     return reach
@@ -158,6 +160,19 @@ def store_surface(
         images.normal[camera, pixel, 0] = sign * x
         images.normal[camera, pixel, 1] = sign * y
         images.normal[camera, pixel, 2] = sign * z
+
+
+@njit(**ACCESS)
+def store_met(
+    view: SceneView, packet: Packet, lane: int, images: Images, camera: int, pixel: int
+) -> None:
+    """Write what a ray meets first, however far."""
+    images.met[camera, pixel] = math.inf
+    images.owner[camera, pixel] = images.material[camera, pixel] = -1
+    if is_hit(packet, lane):
+        images.met[camera, pixel] = hit_distance(packet, lane)
+        images.owner[camera, pixel] = hit_owner(packet, lane)
+        images.material[camera, pixel] = hit_material(view, packet, lane)
 
 
 @njit(**ACCESS)
@@ -271,6 +286,8 @@ def render_tile(
         if is_hit(packet, lane):
             distance = hit_distance(packet, lane)
             value = distance * (rays.directions[pixel, 0] if task.depth else 1.0)
+        if images.met.size:
+            store_met(view, packet, lane, images, camera, pixel)
         if value <= task.most:
             store_surface(view, packet, lane, task, rays, images, camera, pixel)
         else:

@@ -6,9 +6,9 @@ Pixels are numbered row by row; a tile is a block of neighbours that fills a pac
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.packets import ACCESS
 
@@ -45,6 +45,7 @@ class Task(NamedTuple):
     dropout: float
     edge_dropout: float
     edge_jump: float  # share of the depth
+    sees_all: bool  # what lies beyond the limit, too
 
 
 class Rays(NamedTuple):
@@ -68,6 +69,9 @@ class Images(NamedTuple):
     normal: NDArray[np.float32]  # (..., 3)
     status: NDArray[np.int32]  # of zones, see ``depth``
     truth: NDArray[np.float32]  # true depth, for edges
+    met: NDArray[np.float32]  # true distance along the ray, inf for nothing, for flow
+    owner: NDArray[np.int32]  # of the facet there
+    material: NDArray[np.int32]
 
 
 @njit(**ACCESS)

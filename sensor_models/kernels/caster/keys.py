@@ -13,9 +13,9 @@ Source: VANE, quick caster: reduction by least t, ties by the lowest facet.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.tracing.arrays import (
     CHUNK,
     Rays,

@@ -37,9 +37,9 @@ sampling of the process).
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.gnss import layout as at
 from sensor_models.kernels.gnss.orbits import NUMBER
 from sensor_models.kernels.gnss.sky import DETOUR, ERROR, HIDDEN, REFLECTED, STATUS, UP, USED

@@ -9,9 +9,9 @@ masters' instants are rounded.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.options import PLAIN
 
 Floats = NDArray[np.float64]

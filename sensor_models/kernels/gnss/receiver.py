@@ -38,9 +38,9 @@ All that changes is in ``state`` and ``satellites`` (a row each: sky and series)
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.gnss import layout as at
 from sensor_models.kernels.gnss import sky as above
 from sensor_models.kernels.gnss.dilution import (

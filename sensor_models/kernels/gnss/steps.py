@@ -16,8 +16,7 @@ The state is that of ``receiver`` with its satellites, the slots of the faults, 
 under way.
 """
 
-from numba import cfunc, njit
-
+from sensor_models.kernels.compiling import cfunc, njit
 from sensor_models.kernels.gnss import latency
 from sensor_models.kernels.gnss import layout as of
 from sensor_models.kernels.gnss.dilution import MOST_COLUMNS, WORK_ROWS

@@ -16,9 +16,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.beams import Lanes
 from sensor_models.kernels.lidar.echoes import intensity_of_echo
 from sensor_models.kernels.lidar.layout import Detector, Floats
@@ -140,14 +140,12 @@ def face(packet: Packet, first: FirstHits) -> None:
 
 
 @njit(**ACCESS)
-def answer(path: Path, detector: Detector, packet: Packet, first: FirstHits) -> None:
-    """How strong the echoes of opaque surfaces are."""
+def shine(path: Path, packet: Packet, first: FirstHits) -> None:
+    """What is left of the light at the surfaces, and what these send back of it."""
     own, absorption = first.numbers, path.media[0, ABSORPTION]
-    ways = (2.0 if detector.round_trip else 1.0) / path.media[0, MEDIUM_IOR]
     some = 0
     for lane in range(WIDTH):
         own[WEIGHT + lane] = 1.0
-        own[PATH + lane] = ways * own[LENGTH + lane]
         some += 1 if own[SURFACE + TWO_WAY * WIDTH + lane] != 0.0 else 0
     if absorption > 0.0:
         for lane in range(WIDTH):
@@ -157,6 +155,16 @@ def answer(path: Path, detector: Detector, packet: Packet, first: FirstHits) -> 
         send_back(path, packet, first, True)
     else:
         send_back(path, packet, first, False)
+
+
+@njit(**ACCESS)
+def answer(path: Path, detector: Detector, packet: Packet, first: FirstHits) -> None:
+    """How strong the echoes of opaque surfaces are."""
+    shine(path, packet, first)
+    own = first.numbers
+    ways = (2.0 if detector.round_trip else 1.0) / path.media[0, MEDIUM_IOR]
+    for lane in range(WIDTH):
+        own[PATH + lane] = ways * own[LENGTH + lane]
     for lane in range(WIDTH):
         if first.hit[lane]:
             weight, strength = own[WEIGHT + lane], own[INTENSITY + lane]

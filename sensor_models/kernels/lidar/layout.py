@@ -14,9 +14,9 @@ is at most (w h)^2 / 8 rad, 1e-7 rad for 10 rad/s and 0.1 ms.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.packets import ACCESS
 
@@ -79,6 +79,10 @@ class Detector(NamedTuple):
     calibrated: bool  # intensity is a reflectivity
     counts: float  # the largest count of an intensity; 0 gives a number of its own unit
     full_scale: float  # intensity of the largest count
+    walk: Floats  # (powers, widths), m: errors of ranges (``walk``); no rows for none
+    walk_power: float  # power over the threshold, of an intensity of 1/sr at 1 m
+    walk_width: float  # widening over that of a flat target, of a spot of 1 m at 45 deg
+    beam_shape: Floats  # packed beam, whether it counts for the intensity or not
 
 
 class Output(NamedTuple):

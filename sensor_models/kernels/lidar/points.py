@@ -26,8 +26,8 @@ extensions, after what makers state.
 import math
 
 import numpy as np
-from numba import njit
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.layout import (
     DISTANCE,
     START,

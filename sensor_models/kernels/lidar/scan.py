@@ -18,9 +18,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.beams import (
     Lanes,
     begin_packet,
@@ -47,6 +47,7 @@ from sensor_models.kernels.lidar.echoes import (
     new_echoes,
     take_in,
 )
+from sensor_models.kernels.lidar.first_hits import COSINE as COSINE_THERE
 from sensor_models.kernels.lidar.first_hits import (
     INCIDENCE,
     LENGTH,
@@ -83,6 +84,7 @@ from sensor_models.kernels.lidar.points import (
     write_source,
 )
 from sensor_models.kernels.lidar.returns import Lists, new_lists, select
+from sensor_models.kernels.lidar.walk import walked
 from sensor_models.kernels.light.media import MEDIUM_IOR
 from sensor_models.kernels.light.paths import DEPTH_LIMIT, LIMITS, Path
 from sensor_models.kernels.light.stretches import answers
@@ -165,6 +167,7 @@ def end_soon(
     if not counts(detector, distance, intensity):
         return True
     output.counts[ray] = 1
+    distance = walked(detector, distance, intensity, number_of(first, COSINE_THERE, lane))
     distance = measured(detector, distance, lanes.draw[lane])
     intensity = reported(detector, intensity, number_of(first, WIDENED, lane))
     pose, toward = lanes.pose[lane], toward_of(first, lane)
@@ -265,7 +268,9 @@ def end(
         draw = waiting.draw[place]
         if number > 0 and has_distance_noise(detector):
             draw = draw_of(scan, detector, ray, number)
-        distance = measured(detector, numbers[echo, RANGE], draw)
+        distance = numbers[echo, RANGE]
+        distance = walked(detector, distance, numbers[echo, INTENSITY], numbers[echo, COSINE])
+        distance = measured(detector, distance, draw)
         intensity = reported(detector, numbers[echo, INTENSITY], numbers[echo, PATH])
         toward = (numbers[echo, NORMAL_X], numbers[echo, NORMAL_Y], numbers[echo, NORMAL_Z])
         cosine = numbers[echo, COSINE]

@@ -28,9 +28,9 @@ the samples. Nothing here checks an address or a place: Python has made them.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math import sampling
 from sensor_models.kernels.math.faults import (
     FAULT_SIZE,

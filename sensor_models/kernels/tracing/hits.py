@@ -6,8 +6,8 @@ All but ``is_hit`` and ``hit_distance`` are asked of rays that hit something.
 import math
 
 import numpy as np
-from numba import njit
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.memory import float32_at, int32_at, uint16_at
 from sensor_models.kernels.tracing.embree import INVALID_ID, WIDTH
 from sensor_models.kernels.tracing.moving import turn_out

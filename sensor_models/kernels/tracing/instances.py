@@ -15,9 +15,9 @@ the same t, to the last bit. ``kernels.tracing.hits`` brings hits back to the or
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.memory import float32_at, put_float32, put_int32
 from sensor_models.kernels.options import INLINE
 from sensor_models.kernels.tracing.embree import WIDTH

@@ -41,9 +41,9 @@ but the poses, and holds no lock and no memory of Embree's.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.tracing.embree import INVALID_ID, WIDTH, intersect_packet
 from sensor_models.kernels.tracing.packets import (
     ACCESS,

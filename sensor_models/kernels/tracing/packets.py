@@ -12,9 +12,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.memory import put_int64
 from sensor_models.kernels.options import INLINE
 from sensor_models.kernels.tracing.embree import INVALID_ID, WIDTH

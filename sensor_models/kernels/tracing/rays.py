@@ -47,9 +47,9 @@ Source: VANE, quick caster, for the rule of ties and t_min; Embree 4 API referen
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.memory import claim_at, put_int64
 from sensor_models.kernels.tracing.embree import (
     INVALID_ID,

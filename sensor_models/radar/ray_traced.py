@@ -1,0 +1,353 @@
+r"""Ray-traced radar: chirps and antennas in a scene, by physical optics on tubes of rays.
+
+Of the scene at the middle of a frame and of its motion then, tubes of rays make paths
+(``kernels.radar.tubes``, ``shooting``), paths make a cube of range, Doppler and channels
+(``synthesis``), the receiver adds its noise (``noise``), and what stands out becomes a list of
+targets (``targets``).
+
+Why not the tree of rays of ``kernels.light``: that carries a weight, a share of power that belongs
+to one ray. Here a ray stands for a tube with a complex vector field, whose phase is needed to some
+0.01 rad, so that lengths have to be those to planes in float64, and a tube needs to know how its
+phase goes from one side to the other. What both share is what finds facets (``kernels.tracing``).
+
+Motion. Lengths are those at the middle of the frame; they go on at the speed of their path. That is
+exact for even motion with ``beat``; ``kernel`` takes a path to stay in its cell of range. Over a
+frame of 10 ms an acceleration of 10 m/s2 moves a target by 0.1 mm.
+
+Not modelled: diffraction beyond that of physical optics, creeping waves, phase noise,
+interference, coupling of antennas and their near field, rain and fog.
+
+Source: Ling, Chou, Lee 1989; Schuessler et al. 2021 (IEEE J. Microwaves 1, 4); Holder 2021
+(Fourier tracing).
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.core.frames import matrix_from_quaternion
+from sensor_models.core.random import stream_key
+from sensor_models.kernels.radar.cells import look, spread
+from sensor_models.kernels.radar.noise import add_noise
+from sensor_models.kernels.radar.shooting import PAGE, PATH_SIZE, Cells, Pages, shoot
+from sensor_models.kernels.radar.synthesis import (
+    BLOCK,
+    SECTORS,
+    SPAN,
+    Strongest,
+    add_paths,
+    assemble,
+    beat,
+    sort_paths,
+)
+from sensor_models.kernels.radar.tubes import Sender
+from sensor_models.kernels.radar.windows import kernel_table, window_of
+from sensor_models.radar.ray_parameters import Polarization, RayTracedParameters, Synthesis
+from sensor_models.radar.surfaces import RadarScene
+from sensor_models.radar.waveform import Radio
+from sensor_models.scene.history import MovingBodies
+from sensor_models.scene.tracing import RayScene
+
+Floats = NDArray[np.float64]
+
+#: Parts v and h of what is sent and received.
+SLANTED = math.sqrt(0.5)
+AXES = {
+    Polarization.vv: ((1.0, 0.0), (1.0, 0.0)),
+    Polarization.hh: ((0.0, 1.0), (0.0, 1.0)),
+    Polarization.vh: ((1.0, 0.0), (0.0, 1.0)),
+    Polarization.hv: ((0.0, 1.0), (1.0, 0.0)),
+    Polarization.plus45: ((SLANTED, SLANTED), (SLANTED, SLANTED)),
+}
+#: Tubes of a chunk, at least; one thread makes a chunk.
+CHUNK = 4096
+#: An object that is smaller than so many cells of the first pass is looked for by its bounds.
+SMALL = 4.0
+#: Samples or chirps from which on kernels are cut off beyond their reach.
+FEWEST = 16
+
+
+class Motion(NamedTuple):
+    """Sensor and bodies at the middle of a frame."""
+
+    position: Floats  # of the sensor in the world, m
+    orientation: Floats  # w, x, y, z
+    velocity: Floats  # of the sensor, m/s
+    bodies: Floats  # (n, 7): poses
+    velocities: Floats  # (n, 6): velocity and angular velocity
+
+
+class Paths(NamedTuple):
+    """What came back, in the order of chunks."""
+
+    pages: Pages
+    order: NDArray[np.int64]
+    tubes: int
+    lost: int  # tubes that were not followed as there was no room
+
+    @property
+    def numbers(self) -> Floats:
+        """All paths, (n, PATH_SIZE)."""
+        parts = [self.pages.numbers[p, : self.pages.used[p, 2]] for p in self.order]
+        return np.concatenate([np.zeros((0, PATH_SIZE)), *parts])
+
+    @property
+    def entities(self) -> NDArray[np.int32]:
+        """The entity of each path."""
+        parts = [self.pages.entities[p, : self.pages.used[p, 2]] for p in self.order]
+        return np.concatenate([np.zeros(0, np.int32), *parts])
+
+
+class Image(NamedTuple):
+    """A frame before anything is detected in it."""
+
+    cube: NDArray[np.complex64]  # (range, Doppler, channels)
+    strongest: Strongest
+    tubes: int
+
+
+class RayTracedRadar:
+    """A radar that sends tubes of rays."""
+
+    def __init__(
+        self,
+        parameters: RayTracedParameters | None = None,
+        *,
+        seed: int = 0,
+        identity: str = "",
+        warn: Callable[[str], None] | None = None,
+        integrates: bool = True,
+        jitter: float = 1.0,
+    ) -> None:
+        """Make it; without ``integrates`` and with another ``jitter``, only for comparison."""
+        self.parameters = own = parameters or RayTracedParameters()
+        self.radio = Radio(own.antenna, own.chirp, own.window)
+        self._jitter = stream_key(seed, identity, "tubes")
+        self._noise = stream_key(seed, identity, "noise")
+        self._warn = warn
+        self._integrates, self._jitters = integrates, jitter
+        self._scene: RadarScene | None = None
+        self._pages = _new_pages(256)
+        self._slabs = np.zeros((0, 0, 0))
+        chirp, window = own.chirp, own.window
+        self._tables = (
+            kernel_table(int(window.range), chirp.samples),
+            kernel_table(int(window.doppler), chirp.count),
+        )
+        _ = self.radio.kernel_waveform, self.radio.pattern  # refused here, not in a frame
+
+    # ---- paths -------------------------------------------------------------------------------
+
+    def trace(self, rays: RayScene, motion: Motion, frame: int) -> Paths:
+        """All paths from the sensor into the scene and back."""
+        if self._scene is None or self._scene.scene is not rays.scene:
+            spacing = self.parameters.rays.spacing
+            self._scene = RadarScene(rays.scene, self.parameters.antenna.frequency, spacing)
+        scene, sender = self._scene, self._sender(motion, frame)
+        moving = MovingBodies(np.ascontiguousarray(motion.bodies, float)[np.newaxis])
+        bodies = moving if len(motion.bodies) else None
+        cells = self._cells(rays, scene, sender, motion, bodies)
+        motions = np.zeros((len(motion.bodies), 9))
+        motions[:, :6] = motion.velocities
+        motions[:, 6:] = motion.bodies[:, :3] - motion.position
+        while True:
+            pages = self._pages
+            pages.claims[0] = pages.lost[0] = 0
+            rays.run(shoot, sender, scene.tables, motions, cells, pages, bodies=bodies)
+            taken = int(pages.claims[0])
+            if taken <= len(pages.used):
+                break
+            self._pages = _new_pages(taken + taken // 4)
+        used = pages.used[:taken]
+        order = np.lexsort((used[:, 1], used[:, 0])).astype(np.int64)
+        tubes = int((cells.parts.astype(np.int64) ** 2).sum())
+        return Paths(pages, order, tubes, int(pages.lost[0]))
+
+    def _sender(self, motion: Motion, frame: int) -> Sender:
+        own = self.parameters
+        turn = matrix_from_quaternion(motion.orientation)
+        x, y, z = (tuple(column) for column in turn.T.tolist())
+        sent, received = AXES[Polarization(own.antenna.polarization)]
+        return Sender(
+            tuple(motion.position.tolist()), x, y, z, tuple(motion.velocity.tolist()),
+            2.0 * math.pi / self.radio.wavelength,
+            math.sqrt(own.antenna.transmit_power / own.antenna.loss),
+            sent, received, own.tracing.max_bounces, self._jitters, self._integrates,
+            frame, self._jitter,
+            self.radio.pattern,
+        )  # fmt: skip
+
+    def _cells(
+        self,
+        rays: RayScene,
+        scene: RadarScene,
+        sender: Sender,
+        motion: Motion,
+        bodies: MovingBodies | None,
+    ) -> Cells:
+        """The cells that are looked at, by two passes."""
+        own = self.parameters
+        half_u, half_v = math.tan(own.fov.azimuth), math.tan(own.fov.elevation)
+        columns = max(math.ceil(2.0 * half_u / own.rays.angle), 1)
+        rows = max(math.ceil(2.0 * half_v / own.rays.angle), 1)
+        width, height = 2.0 * half_u / columns, 2.0 * half_v / rows
+        parts, facets = np.zeros((rows, columns), np.int32), np.zeros((rows, columns), np.int64)
+        grid = -half_u, -half_v, width, height
+        rays.run(look, sender, scene.tables, *grid, parts, facets, bodies=bodies)
+        parts = spread(parts, facets)
+        self._mark_small(scene, motion, grid, parts)
+        parts = self._limited(parts)
+        numbers = np.flatnonzero(parts.ravel()).astype(np.int64)
+        counts = parts.ravel()[numbers]
+        ends = np.cumsum(counts.astype(np.int64) ** 2)
+        total = int(ends[-1]) if len(ends) else 0
+        marks = np.searchsorted(ends, np.arange(CHUNK, total, CHUNK), side="left") + 1
+        chunks = np.unique(np.concatenate([[0], marks, [len(numbers)]])).astype(np.int64)
+        return Cells(numbers, counts, chunks, columns, -half_u, -half_v, width, height)
+
+    def _mark_small(
+        self,
+        scene: RadarScene,
+        motion: Motion,
+        grid: tuple[float, float, float, float],
+        parts: NDArray[np.int32],
+    ) -> None:
+        """Divide the cells that the bounds of small objects lie in."""
+        left, bottom, width, height = grid
+        rows, columns = parts.shape
+        turn = matrix_from_quaternion(motion.orientation)
+        for owner, instance in enumerate(scene.owners):
+            if not scene.mirrors[owner] or owner < len(scene.scene.volumes):
+                continue
+            corners = scene.corners(owner)
+            if instance.body >= 0:
+                pose = motion.bodies[instance.body]
+                corners = corners @ matrix_from_quaternion(pose[3:]).T + pose[:3]
+            seen = (corners - motion.position) @ turn
+            if len(seen) == 0 or seen[:, 0].min() <= 1e-3:
+                continue
+            ahead = float(seen[:, 0].min())
+            size = float(np.sort(scene.sizes[owner])[1])
+            if size >= SMALL * max(width, height) * ahead:
+                continue
+            u, v = seen[:, 1] / seen[:, 0], seen[:, 2] / seen[:, 0]
+            first, last = _window(u, left, width, columns)
+            low, high = _window(v, bottom, height, rows)
+            count = math.ceil(max(width, height) * ahead / scene.tables.spacing[owner])
+            area = parts[low:high, first:last]
+            np.maximum(area, min(count, 4095), out=area)
+
+    def _limited(self, parts: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Parts that make no more rays than are allowed."""
+        most, total = self.parameters.rays.maximum, int((parts.astype(np.int64) ** 2).sum())
+        if total <= most:
+            return parts
+        if self._warn is not None:
+            self._warn(
+                f"rays.maximum = {most} is less than the {total} rays that rays.spacing needs "
+                "here: the spacing is wider, and radar cross sections are less exact"
+            )
+            self._warn = None
+        low, high = 0.0, 1.0
+        for _ in range(30):
+            share = 0.5 * (low + high)
+            fewer = np.where(parts > 0, np.maximum((parts * share).astype(np.int64), 1), 0)
+            low, high = (share, high) if int((fewer**2).sum()) <= most else (low, share)
+        return np.where(parts > 0, np.maximum((parts * low).astype(np.int32), 1), 0).astype(
+            np.int32
+        )
+
+    # ---- cube --------------------------------------------------------------------------------
+
+    def image(self, rays: RayScene, motion: Motion, frame: int) -> Image:
+        """The cube of a frame, with noise."""
+        paths = self.trace(rays, motion, frame)
+        cube, strongest = self.synthesise(rays, paths)
+        window = self.parameters.window
+        out = np.empty(cube.shape, np.complex64)
+        sigma = math.sqrt(0.5 * self.radio.noise_of_draw) if self.parameters.tracing.noise else 0.0
+        windows = int(window.range), int(window.doppler)
+        if sigma > 0.0:
+            rays.run(add_noise, self._noise, frame, sigma, windows, cube, out)
+        else:
+            out[:] = cube
+        return Image(out, strongest, paths.tubes)
+
+    def synthesise(self, rays: RayScene, paths: Paths) -> tuple[NDArray[np.complex128], Strongest]:
+        """The cube of paths without noise, and which of them are the strongest."""
+        wave, own = self.radio.kernel_waveform, self.parameters
+        samples, chirps = wave.samples, wave.chirps
+        channels = len(wave.transmitters) * len(wave.receivers)
+        total = int(paths.pages.used[paths.order, 2].sum())
+        places = np.empty(total, np.int32)
+        blocks = -(-samples // BLOCK)
+        starts = np.zeros(blocks + 1, np.int64)
+        sort_paths(paths.pages, paths.order, wave, places, starts)
+        shape = (samples, chirps, *self._sectors())
+        strongest = Strongest(np.zeros(shape, np.float32), np.full(shape, -1, np.int32))
+        if self._slabs.shape != (blocks, chirps, SPAN * 2 * channels):
+            self._slabs = np.zeros((blocks, chirps, SPAN * 2 * channels))
+        rays.run(
+            add_paths, paths.pages, wave, places, starts, *self._tables, self._slabs, strongest
+        )
+        if own.tracing.synthesis == Synthesis.beat or min(samples, chirps) < FEWEST:
+            return self._transformed(rays, paths, places), strongest
+        cube = np.empty((samples, chirps, channels), complex)
+        rays.run(assemble, self._slabs, samples, channels, cube)
+        return cube, strongest
+
+    def _sectors(self) -> tuple[int, int]:
+        """By how many directions along y and z paths are told apart."""
+        spans = np.ptp(self.radio.virtual, axis=0)
+        return SECTORS if spans[0] > 0.0 else 1, SECTORS if spans[1] > 0.0 else 1
+
+    def _transformed(
+        self, rays: RayScene, paths: Paths, places: NDArray[np.int32]
+    ) -> NDArray[np.complex128]:
+        """The cube by the samples of all paths and two transforms."""
+        wave, window = self.radio.kernel_waveform, self.parameters.window
+        channels = len(wave.transmitters) * len(wave.receivers)
+        signal = np.zeros((wave.chirps, wave.samples, channels), complex)
+        rays.run(beat, paths.pages, wave, places, signal)
+        along = centred_transform(wave.samples, int(window.range), signed=False)
+        over = centred_transform(wave.chirps, int(window.doppler), signed=True)
+        cube = along(signal.transpose(1, 0, 2))
+        found: NDArray[np.complex128] = over(cube.transpose(1, 0, 2)).transpose(1, 0, 2)
+        return np.ascontiguousarray(found)
+
+
+def centred_transform(count: int, window: int, *, signed: bool) -> Callable[[Any], Any]:
+    """The windowed transform along the first axis, its phases counted from the middle.
+
+    Cells are those of ``numpy.fft``; with ``signed``, the upper half stands for negative ones.
+    """
+    weights = window_of(window, count)
+    cells = np.fft.fftfreq(count, 1.0 / count) if signed else np.arange(count, dtype=float)
+    turn = np.exp(2j * np.pi * 0.5 * (count - 1) * cells / count)
+
+    def transform(samples: Any) -> Any:
+        shape = (count,) + (1,) * (samples.ndim - 1)
+        return np.fft.fft(samples * weights.reshape(shape), axis=0) * turn.reshape(shape)
+
+    return transform
+
+
+def _window(values: Floats, first: float, step: float, count: int) -> tuple[int, int]:
+    """The cells that values lie in, and one more on either side."""
+    low = int(np.clip(np.floor((values.min() - first) / step) - 1, 0, count))
+    high = int(np.clip(np.floor((values.max() - first) / step) + 2, 0, count))
+    return low, high
+
+
+def _new_pages(count: int) -> Pages:
+    """Room for paths."""
+    return Pages(
+        np.empty((count, PAGE, PATH_SIZE)),
+        np.empty((count, PAGE), np.int32),
+        np.zeros((count, 3), np.int64),
+        np.zeros(1, np.int64),
+        np.zeros(1, np.int64),
+    )
