@@ -45,6 +45,7 @@ from fmus.building.sources import BuildError, Source, fmu_sources, own_source
 from fmus.model_description import model_description
 from fmus.reference import index_page, reference_page
 from fmus.reference_results import write_reference_results
+from fmus.smoke_test import smoke_test_files
 from fmus.systems import DescriptionError, System, fmu_place, read_system, system_files
 from sensor_models._digest import sources
 from sensor_models.scene.errors import SceneError
@@ -216,6 +217,7 @@ def write_fmu(
     }
     contents.update(resource_files(source, place, scenes))
     contents.update(licence_files())
+    contents.update(smoke_test_files(model))
     for platform_name, library in libraries.items():
         name = f"binaries/{platform_name}/{model.model_name}{library.suffix}"
         contents[name] = library.read_bytes()
