@@ -42,7 +42,7 @@ TOOLS := $(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON)) -m tests.tools
 test:
 	@$(TOOLS) --if-possible
 	@$(MAKE) --no-print-directory $(VENV)/installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 setup-tests:
 	@$(TOOLS)

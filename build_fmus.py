@@ -25,6 +25,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,6 +45,7 @@ from fmus.building.sources import BuildError, Source, fmu_sources, own_source
 from fmus.model_description import model_description
 from fmus.reference import index_page, reference_page
 from fmus.reference_results import write_reference_results
+from fmus.smoke_test import smoke_test_files
 from fmus.systems import DescriptionError, System, fmu_place, read_system, system_files
 from sensor_models._digest import sources
 from sensor_models.scene.errors import SceneError
@@ -215,6 +217,7 @@ def write_fmu(
     }
     contents.update(resource_files(source, place, scenes))
     contents.update(licence_files())
+    contents.update(smoke_test_files(model))
     for platform_name, library in libraries.items():
         name = f"binaries/{platform_name}/{model.model_name}{library.suffix}"
         contents[name] = library.read_bytes()
@@ -248,8 +251,19 @@ def write_ssp(system: System, directory: Path) -> Path:
         fmu = part.source or directory / f"{part.model_name}.fmu"
         if not fmu.is_file():
             raise BuildError(f"{system.name} needs {fmu}, which was not built")
-        contents[fmu_place(part)] = fmu.read_bytes()
+        contents[fmu_place(part)] = with_resources(fmu, part.carried)
     return write_archive(directory.absolute().parent / f"{system.name}.ssp", contents)
+
+
+def with_resources(fmu: Path, files: Mapping[str, Path]) -> bytes:
+    """An FMU with further files among its resources."""
+    if not files:
+        return fmu.read_bytes()
+    with zipfile.ZipFile(fmu) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    contents |= {f"resources/{place}": path.read_bytes() for place, path in files.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        return write_archive(Path(folder) / fmu.name, contents).read_bytes()
 
 
 def write_docs(wanted: Sequence[Source], directory: Path) -> Path:
@@ -326,13 +340,18 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="also build an FMU of the sensor that a Python file of your own declares",
     )
     parser.add_argument("--list", action="store_true", help="list the FMUs and stop")
+    add_places(parser)
+    return parser.parse_args(arguments)
+
+
+def add_places(parser: argparse.ArgumentParser) -> None:
+    """Where the FMUs are to run."""
     parser.add_argument(
         "--python", default=sys.executable, help="interpreter that the FMUs look for first"
     )
     parser.add_argument(
         "--platforms", nargs="+", choices=list(binding.TARGETS), default=list(binding.TARGETS)
     )
-    return parser.parse_args(arguments)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,6 +1,6 @@
 """A drive through the yard with everything that this project simulates, and a report of it.
 
-    python examples/demo.py [--seconds 20] [--lidar VLP-16] [--output build/demo] [--open]
+    python examples/demo.py [--seconds 20] [--lidar VLP-16] [--output build/demo] [--open] [--mcap]
 
 The vehicle follows a route between the other vehicles, around a tree and along a wall. On it are
 an IMU, a magnetometer, encoders and odometers at two wheels, a lidar and a depth camera, each an
@@ -9,7 +9,8 @@ stepped every 10 ms, the world and the sensors that see it every 50 ms; these in
 motion between, so each ray has the pose of its own instant all the same.
 
 Files of the sensors are in ``data`` in the output directory, the report is ``report.html``: one
-file that needs neither network nor server.
+file that needs neither network nor server. With ``--mcap`` all sensors also write to one log,
+``drive.mcap``, for Foxglove or Rerun.
 """
 
 import argparse
@@ -66,8 +67,6 @@ READ = {
     "Odometer": ("distance",),
     "Magnetometer": tuple(f"flux_density.{part}" for part in VECTOR),
 }
-NPY_CLOUD = 4  # item `npy` of the enumeration CloudFormat
-WORLD_FRAME = 1  # item `world` of the enumeration OutputFrame
 
 
 class Fmu:
@@ -112,9 +111,11 @@ class Fmu:
         self._fmu.exitInitializationMode()
 
     def set(self, name: str, value: Any) -> None:
-        """Set one variable."""
+        """Set one variable; a choice goes by its name or its number."""
         variable = self._variables[name]
         kind = "Integer" if variable.type == "Enumeration" else variable.type
+        if kind == "Integer" and isinstance(value, str):
+            value = {item.name: int(item.value) for item in variable.declaredType.items}[value]
         getattr(self._fmu, f"set{kind}")([variable.valueReference], [value])
 
     def take(self, truth: Sequence[float]) -> None:
@@ -157,6 +158,7 @@ class Demo:
     def __init__(self, options: argparse.Namespace, data: Path, progress: Progress) -> None:
         self._open = ExitStack()
         self._fmus: Path = options.fmus
+        self._log = str(options.output.resolve() / "drive.mcap") if options.mcap else ""
         self._progress = progress
         self._data = str(data)
         self.driver = Driver()
@@ -184,6 +186,8 @@ class Demo:
         if model != "VehicleDynamics":
             # The vehicle is stepped first: what the sensors get describes the end of a step.
             fmu.set("inputs_at_step_end", True)
+            if model != "Environment":
+                fmu.set("log", self._log)
             side = name.split()[0]
             fmu.connect(JOINTS.get(side))
             fmu.take(self.first)
@@ -216,8 +220,8 @@ class Demo:
         lidar = {
             "preset": lidar_preset,
             "mount.position.z": 1.3,
-            "output_frame": WORLD_FRAME,
-            "output_format": NPY_CLOUD,
+            "output_frame": "world",
+            "output_format": "npy",
             "motion_slices": 5,
         }
         camera = {
@@ -294,6 +298,7 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=20.0, help="how long to drive")
     parser.add_argument("--lidar", default="VLP-16", metavar="PRESET", help="OS0-128, Mid-360, ...")
     parser.add_argument("--hours", type=float, default=1.0, help="at rest, for the Allan deviation")
+    parser.add_argument("--mcap", action="store_true", help="write a log of all sensors, too")
     parser.add_argument("--open", action="store_true", help="show the report in the browser")
     parser.add_argument("--quick", action="store_true", help="3 s, and 2 minutes at rest")
     options = parser.parse_args(arguments)
@@ -330,6 +335,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f" {recording.factor:.1f} times faster than real time"
     )
     print(f"files   {data}\nreport  {report}")
+    if options.mcap:
+        print(f"log     {output / 'drive.mcap'}")
     if options.open:
         webbrowser.open(report.as_uri())
 

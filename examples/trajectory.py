@@ -10,12 +10,10 @@ from fmpy.simulation import apply_start_values, instantiate_fmu
 
 HERE, FMUS, FILES = Path(__file__).parent, Path("build/fmus"), Path("build/walk").absolute()
 POSES, SCENE = [*sys.argv[1:], HERE / "walk/walk.csv", HERE / "walk/scene.toml"][:2]
-GROUPS = {"position": "xyz", "orientation": "wxyz", "velocity": "xyz", "angular_velocity": "xyz"}
 
-table = np.genfromtxt(POSES, delimiter=",", names=True)  # time x y z qw qx qy qz, at any rate
-time = table["time"]
-pose = np.stack([table[name] for name in ("x", "y", "z", "qw", "qx", "qy", "qz")], axis=1)
-rate = np.gradient(pose, time, axis=0, edge_order=2)  # the world's frame, z up; m, rad, s
+table = np.loadtxt(POSES, delimiter=",", skiprows=1)  # time,x,y,z,qw,qx,qy,qz: s, m, z up
+time, pose = table[:, 0], table[:, 1:]  # at any rate
+rate = np.gradient(pose, time, axis=0, edge_order=2)  # central differences: see docs/motion.md
 w, v, dw, dv = pose[:, 3:4], pose[:, 4:], rate[:, 3:4], rate[:, 4:]
 turning = 2.0 * (w * dv - dw * v + np.cross(v, dv))  # angular velocity: 2 dq/dt q*
 states = np.hstack([pose, rate[:, :3], turning])
@@ -25,17 +23,16 @@ def add(name, **parameters):
     """Start an FMU at the first pose; choices are given by name."""
     fmi = fmpy.read_model_description(FMUS / f"{name}.fmu")
     fmu = instantiate_fmu(fmpy.extract(FMUS / f"{name}.fmu"), fmi)
-    types = {v.name: v.declaredType for v in fmi.modelVariables if v.type == "Enumeration"}
-    for key, choice in {**parameters}.items():
-        if key in types:
-            parameters[key] = {i.name: int(i.value) for i in types[key].items}[choice]
+    known = {v.name: v for v in fmi.modelVariables}
+    for key in [key for key in parameters if known[key].type == "Enumeration"]:
+        items = {item.name: int(item.value) for item in known[key].declaredType.items}
+        parameters[key] = items[parameters[key]]
     always = {"inputs_at_step_end": True, "output_directory": str(FILES)}
-    assert not apply_start_values(fmu, fmi, {**always, **parameters}), "no such parameter"
+    apply_start_values(fmu, fmi, always | parameters)
     fmu.setupExperiment(startTime=time[0])
     fmu.enterInitializationMode()
-    inputs = {v.name: v.valueReference for v in fmi.modelVariables}
-    fmu.body = [inputs[f"body.{group}.{axis}"] for group in GROUPS for axis in GROUPS[group]]
-    fmu.setReal(fmu.body, states[0])
+    fmu.body = [v.valueReference for v in fmi.modelVariables if v.name.startswith("body.")][:13]
+    fmu.setReal(fmu.body, states[0])  # position, orientation, velocity, angular velocity
     fmu.exitInitializationMode()
     return fmu
 

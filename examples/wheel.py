@@ -27,7 +27,7 @@ STEP, STOP = 0.005, 12.0  # of the master
 START_ANGLE = 0.02  # not on an edge between two codes
 SAMPLE_RATE = 2000.0  # of the sensors: ten samples in a step, each with its own stamp
 WHEEL_RADIUS, TICKS_PER_TURN = 0.3, 120
-STUCK_FROM, STUCK_UNTIL, PRESENT = 7.0, 8.0, 3  # item `present` of the enumeration FaultMode
+STUCK_FROM, STUCK_UNTIL = 7.0, 8.0
 
 
 class Slave:
@@ -51,9 +51,11 @@ class Slave:
         self._fmu.exitInitializationMode()
 
     def set(self, name: str, value: Any) -> None:
-        """Set one variable."""
+        """Set one variable; a choice goes by its name or its number."""
         variable = self._variables[name]
         kind = "Integer" if variable.type == "Enumeration" else variable.type
+        if kind == "Integer" and isinstance(value, str):
+            value = {item.name: int(item.value) for item in variable.declaredType.items}[value]
         getattr(self._fmu, f"set{kind}")([variable.valueReference], [value])
 
     def get(self, *names: str) -> list[float]:
@@ -112,7 +114,7 @@ def simulate(fmus: Path, output: Path) -> tuple[Path, Path]:
             encoder.set("joint.velocity", rate[k + 1])
             odometer.set("joint.position", angle[k + 1])
             stuck = STUCK_FROM <= time[k + 1] < STUCK_UNTIL
-            encoder.set("fault.mode", PRESENT if stuck else 0)
+            encoder.set("fault.mode", "present" if stuck else "none")
             encoder.step(time[k])
             odometer.step(time[k])
     return output / record_of(output, "encoder"), output / record_of(output, "odometer")

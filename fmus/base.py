@@ -16,6 +16,7 @@ import sys
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from inspect import getdoc
+from pathlib import Path
 from typing import Any, ClassVar, Protocol
 from xml.etree.ElementTree import Element
 
@@ -31,7 +32,7 @@ from fmus.variables import Values, Variable, VariableTable, convert_preset
 from sensor_models.core.clock import same_instant
 from sensor_models.core.quantities import ParameterError
 from sensor_models.core.spec import PACKAGES, PRESET, PRESET_EXCEPT, Group, Groups
-from sensor_models.presets import load_preset
+from sensor_models.presets import is_path, load_preset
 
 
 class Run(Protocol):
@@ -71,6 +72,8 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
     #: Packages that the FMU imports when it is loaded; others are imported where they are used.
     PACKAGES: ClassVar[tuple[str, ...]] = PACKAGES
     PARAMETERS: ClassVar[tuple[Group, ...]]
+    #: Messages that variables hold the addresses of, by name, and the types of these (OSMP).
+    messages: ClassVar[Mapping[str, str]] = {}
 
     log_categories: ClassVar[dict[str, str]] = {
         "logStatusWarning": "Warnings; always sent",
@@ -252,8 +255,13 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
         return [self.values.get(self.table().by_reference[reference]) for reference in vrs]
 
     def _preset(self, name: str, without: str = "") -> dict[str, Any]:
-        preset = load_preset(self.model_name, name, without)
+        preset = load_preset(self.model_name, self._carried(name), without)
         return convert_preset(self.table(), preset, f"preset {name}")
+
+    def _carried(self, name: str) -> str:
+        """A preset's file that this FMU carries, if the name is the path of one within it."""
+        carried = Path(self.resources or "", name)
+        return str(carried) if self.resources and is_path(name) and carried.is_file() else name
 
     @classmethod
     def parameter_groups(cls) -> Sequence[Group]:

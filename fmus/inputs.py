@@ -112,10 +112,13 @@ class InputReader:
         return known
 
     def expect_scene(self, known: KnownInputs, before: KnownInputs | None) -> None:
-        """Refuse a scene that cannot be had; one that goes by its name is loaded with a step."""
+        """Refuse a scene that cannot be had, or that the sensor cannot use.
+
+        The default one is loaded with a step only: a handle may take its place until then.
+        """
         if self._scenes is None:
             return
-        if known.scene_handle:
+        if known.scene_handle or self._scenes.chosen:
             self.open_scene(known, before)
         elif known is not before:
             self._scenes.expect()

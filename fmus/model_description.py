@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element, SubElement
 
+from fmus import osmp
 from fmus.variables import INT_MAX, INT_MIN, Variable, VariableTable
 from sensor_models import __version__
 
@@ -31,6 +32,7 @@ SYMBOLS: Mapping[str, Mapping[str, int]] = {
     "Hz": {"s": -1},
     "N": {"kg": 1, "m": 1, "s": -2},
     "T": {"kg": 1, "s": -2, "A": -1},
+    "J": {"kg": 1, "m": 2, "s": -2},
     "W": {"kg": 1, "m": 2, "s": -3},
     "A": {"A": 1},
     "V": {"kg": 1, "m": 2, "s": -3, "A": -1},
@@ -88,9 +90,14 @@ def model_description(fmu: "type[FmuBase]") -> Element:
         "DefaultExperiment",
         {"startTime": "0", "stopTime": "1", "stepSize": number(fmu.default_step)},
     )
+    if fmu.messages:
+        osmp.add_vendor_annotation(root)
     variables = SubElement(root, "ModelVariables")
     for variable in table.variables:
-        add_variable(variables, variable)
+        message = osmp.role_of(fmu.messages, variable)
+        scalar = add_variable(variables, variable, exact=message is not None)
+        if message is not None:
+            osmp.add_annotation(scalar, message)
     add_structure(root, fmu, table)
     return root
 
@@ -167,8 +174,8 @@ def variability_of(variable: Variable) -> str:
     return "continuous" if is_real and variable.causality == "input" else "discrete"
 
 
-def add_variable(variables: Element, variable: Variable) -> None:
-    """One ScalarVariable."""
+def add_variable(variables: Element, variable: Variable, *, exact: bool = False) -> Element:
+    """One ScalarVariable; an output that is ``exact`` has its start value until a step."""
     attributes = {
         "name": variable.name,
         "valueReference": str(variable.reference),
@@ -177,15 +184,17 @@ def add_variable(variables: Element, variable: Variable) -> None:
         "variability": variability_of(variable),
     }
     if variable.causality != "input":
-        attributes["initial"] = "exact" if variable.causality == "parameter" else "calculated"
+        known = exact or variable.causality == "parameter"
+        attributes["initial"] = "exact" if known else "calculated"
     scalar = SubElement(variables, "ScalarVariable", attributes)
     if variable.quantity.choices is not None:
         SubElement(scalar, "Enumeration", typed_attributes(variable))
     else:
-        SubElement(scalar, variable.type_name, typed_attributes(variable))
+        SubElement(scalar, variable.type_name, typed_attributes(variable, exact=exact))
+    return scalar
 
 
-def typed_attributes(variable: Variable) -> dict[str, str]:
+def typed_attributes(variable: Variable, *, exact: bool = False) -> dict[str, str]:
     """Start, range, unit and type of a variable, as far as it has them."""
     quantity = variable.quantity
     found: dict[str, str] = {}
@@ -198,7 +207,7 @@ def typed_attributes(variable: Variable) -> dict[str, str]:
             found["min"] = number(quantity.minimum)
         if quantity.maximum < (float("inf") if quantity.kind == "real" else INT_MAX):
             found["max"] = number(quantity.maximum)
-    if variable.causality != "output":
+    if exact or variable.causality != "output":
         found["start"] = start_text(variable.start)
     return found
 
@@ -222,6 +231,8 @@ def add_structure(root: Element, fmu: "type[FmuBase]", table: VariableTable) -> 
     for variable in table.of_causality("output"):
         inputs = fmu.inputs_of(variable.name)
         add_unknown(outputs, place, variable.name, inputs)
+        if osmp.role_of(fmu.messages, variable) is not None:
+            continue
         known_at_start = [*inputs, *parameters] if inputs else []
         add_unknown(unknowns, place, variable.name, known_at_start)
 

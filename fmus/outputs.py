@@ -6,6 +6,7 @@ from pathlib import Path
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
+from fmus import osmp
 from fmus.variables import Variable
 from sensor_models.core.sensor import Result
 from sensor_models.core.spec import scalars_of
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from fmus.sensor_fmu import SensorFmu
 
 COUNTS, TIMES = ("sample.count", "frame.count"), ("sample.time", "frame.time")
-FRAME_FILE = "frame.file"
+FRAME_FILE, FRAMES_LOST = "frame.file", "frame.lost"
 
 
 class OutputWriter:
@@ -27,11 +28,14 @@ class OutputWriter:
     def __init__(self, fmu: "SensorFmu") -> None:
         self._fmu = fmu
         self._values = fmu.values
-        outputs = fmu.table().of_causality("output")
+        outputs = [
+            v for v in fmu.table().of_causality("output") if osmp.role_of(fmu.messages, v) is None
+        ]
         readings = [name for name, _, _ in scalars_of(fmu.spec.readings)]
-        #: Places of outputs in the values of a result, with its count and its time behind.
+        #: Places of outputs in the values of a result, with count, time and lost frames behind.
         places = {name: place for place, name in enumerate(readings)}
         places |= dict.fromkeys(COUNTS, len(readings)) | dict.fromkeys(TIMES, len(readings) + 1)
+        places[FRAMES_LOST] = len(readings) + 2
         self._packers = [
             self._packer([v for v in outputs if v.type_name == type_name], places, code)
             for type_name, code in (("Real", "d"), ("Integer", "i"), ("Boolean", "i"))
@@ -41,6 +45,7 @@ class OutputWriter:
             (v, places[v.name]) for v in outputs if v.type_name == "String" and v.name in places
         ]
         self._file = fmu.table().by_name.get(FRAME_FILE)
+        self._lost = 0
         self._more_files = [
             (fmu.table().by_name[name], ends)
             for group, ends in fmu.spec.more_files
@@ -61,7 +66,7 @@ class OutputWriter:
 
     def show(self, result: Result) -> None:
         """Put a result on the outputs."""
-        numbers = (*result.values, result.number + 1, result.time)
+        numbers = (*result.values, result.number + 1, result.time, self._lost)
         for pack_into, values, offset, pick in self._packers:
             pack_into(values, offset, *pick(numbers))
         for variable, place in self._texts:
@@ -74,6 +79,11 @@ class OutputWriter:
         for variable, ends in self._more_files:
             other = f"{file.rsplit('.', 2)[0]}.{ends}"
             self._values.set(variable, other if file and Path(other).exists() else "")
+
+    def count_lost(self, frames: int) -> None:
+        """Tell how many frames could not be written so far."""
+        self._lost = frames
+        self._values.set(self._fmu.table().by_name[FRAMES_LOST], frames)
 
 
 def _picker(places: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:

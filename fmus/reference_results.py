@@ -18,7 +18,7 @@ import math
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,12 +76,11 @@ def write_reference_results(fmu: Path, directory: Path) -> list[Path]:
     directory.mkdir(parents=True, exist_ok=True)
     files = [directory / f"{fmu.stem}{suffix}" for suffix in SUFFIXES]
     for path, table in zip(files, (given, found), strict=False):
-        rows = [[int(v) if isinstance(v, bool) else v for v in row] for row in table.tolist()]
-        _write_rows(path, [table.dtype.names, *rows])
-    _write_rows(
-        files[2],
-        [("StartTime", START), ("StopTime", STOP), ("StepSize", STEP), ("RelTol", 0.0)],
-    )
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            write_table(stream, table)
+    options = [("StartTime", START), ("StopTime", STOP), ("StepSize", STEP), ("RelTol", 0.0)]
+    with files[2].open("w", encoding="utf-8", newline="") as stream:
+        _write_rows(stream, options)
     return files
 
 
@@ -105,6 +104,11 @@ def motion(inputs: Iterable[tuple[str, str, Any]]) -> NDArray[np.void]:
     return table
 
 
-def _write_rows(path: Path, rows: Iterable[Sequence[Any]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        csv.writer(stream, lineterminator="\n").writerows(rows)
+def write_table(stream: TextIO, table: NDArray[Any]) -> None:
+    """Write a table with the names of its columns; Booleans are 0 and 1."""
+    rows = [[int(v) if isinstance(v, bool) else v for v in row] for row in table.tolist()]
+    _write_rows(stream, [table.dtype.names or (), *rows])
+
+
+def _write_rows(stream: TextIO, rows: Iterable[Sequence[Any]]) -> None:
+    csv.writer(stream, lineterminator="\n").writerows(rows)

@@ -12,7 +12,8 @@ sensor -> outputs, record and files. What happens in a step:
    them as they were, for frames one by one, as a frame that was taken stays taken.
 """
 
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,17 +21,39 @@ from numpy.typing import NDArray
 
 from fmus.fmu_state import StateError
 from fmus.inputs import InputReader, KnownInputs
+from fmus.osmp import MESSAGES, open_messages, wants_messages
 from fmus.outputs import OutputWriter
 from sensor_models.core.sensor import Inputs, Result, Setup
+from sensor_models.core.spec import LogParameters
 from sensor_models.output.sinks import FrameSink, RecordSink, WriteFiles, open_record, wants_files
 
 if TYPE_CHECKING:
     from fmus.sensor_fmu import SensorFmu
+    from sensor_models.log.sink import LogSink
 
 Arrays = dict[str, NDArray[Any]]
 
 #: Of a run's own in a saved state: the newest known instant, the held inputs, the newest file.
 KNOWN, HELD, FILE = "known", "held", "file"
+
+
+def _once_all(done: Callable[[], None], takers: int) -> Callable[[], None]:
+    """What each of some takers calls; the last of them gives the memory back.
+
+    Without takers that is done at once.
+    """
+    if takers == 0:
+        done()
+    left, lock = [takers], threading.Lock()
+
+    def one_less() -> None:
+        with lock:
+            left[0] -= 1
+            if left[0]:
+                return
+        done()
+
+    return one_less
 
 
 class SensorRun:
@@ -49,11 +72,13 @@ class SensorRun:
             self._parameters,
             f"{self._spec.name}/{fmu.instance_name}",
             start,
-            files=self._wants_files(),
+            files=self._wants_files() or wants_messages(fmu, self._parameters) or self._wants_log,
             warn=fmu.warn,
         )
+        self._messages = open_messages(fmu, setup)
+        self._log: LogSink | None = None
         self.inputs_at_step_end = setup.sampling.inputs_at_step_end
-        self._known = start
+        self._known = self._end = start
         self.sensor = self._spec.make(setup)
         self._inputs = InputReader(fmu, self._parameters)
         self._outputs = OutputWriter(fmu)
@@ -61,6 +86,10 @@ class SensorRun:
         self._record: RecordSink | None = None
         self._files: FrameSink | None = None
         self._file = ""  # of a saved state, until there are files
+
+    @property
+    def _wants_log(self) -> bool:
+        return bool(self._parameters.of(LogParameters).log)
 
     def _wants_files(self) -> bool:
         return self._file_parameters is not None and wants_files(self._file_parameters)
@@ -77,6 +106,10 @@ class SensorRun:
                 assert self._spec.frames is not None
                 self._files = FrameSink(self._spec.frames(name, self._file_parameters, effective))
                 self._files.newest, directory = self._file, self._files.directory
+        if self._wants_log:
+            from sensor_models.log.sink import LogSink
+
+            self._log = LogSink(name, self._spec, self._parameters)
         if self._record_parameters is not None:
             self._record = open_record(
                 name, self._spec, self._record_parameters, directory, effective
@@ -97,9 +130,11 @@ class SensorRun:
     def publish(self) -> None:
         """Write record and files as they are; the run may still be taken back and go on."""
         if self._files is not None:
-            self._files.name_newest(self._outputs.name_file, of_all=True)
+            self._name_newest(self._files, of_all=True)
         if self._record is not None:
             self._record.publish()
+        if self._log is not None:
+            self._log.wait()
 
     def close(self) -> None:
         """Finish record and files, and leave the scene."""
@@ -111,9 +146,13 @@ class SensorRun:
                 if self._record is not None:
                     self._record.close()
             finally:
-                self.sensor.close()
-                if self._held is not None:
-                    self._held.close()
+                try:
+                    if self._log is not None:
+                        self._log.close()
+                finally:
+                    self.sensor.close()
+                    if self._held is not None:
+                        self._held.close()
 
     # ---- stepping ----------------------------------------------------------------------------
 
@@ -121,6 +160,8 @@ class SensorRun:
         """Take in the inputs as what holds at the start."""
         state, held = self._inputs.read(self._held)
         self._inputs.expect_scene(held, self._held)
+        if self._messages is not None:
+            state = self._messages.take_inputs(self._known, state, None)
         inputs = Inputs(state, held.held, held.held)
         self._give(held, self.sensor.begin(inputs))
         self._say_if_nothing_is_written()
@@ -128,6 +169,8 @@ class SensorRun:
     def _say_if_nothing_is_written(self) -> None:
         """Frames that go nowhere, although nobody said that they should not, are told of."""
         chosen = self._file_parameters
+        if self._messages is not None or self._log is not None:
+            return
         if chosen is not None and chosen.write_files == WriteFiles.auto and self._files is None:
             self._fmu.warn(
                 "no files are written: set output_directory to the directory that frames should go"
@@ -140,13 +183,26 @@ class SensorRun:
         assert before is not None  # every run begins
         state, held = self._inputs.read(before)
         self._inputs.open_scene(held, before)
+        if self._messages is not None:
+            try:
+                state = self._messages.take_inputs(time, state, held.held.scene)
+            except BaseException:
+                held.close_unless_shared(before)
+                raise
         if self._files is not None:
             self._files.begin_step()
         inputs = Inputs(state, held.held, before.held, end)
+        self._end = end
         self._give(held, self.sensor.advance(inputs, self._known, time))
         self._known = time
         if self._files is not None:
-            self._files.name_newest(self._outputs.name_file)
+            self._name_newest(self._files)
+
+    def _name_newest(self, files: FrameSink, *, of_all: bool = False) -> None:
+        try:
+            files.name_newest(self._outputs.name_file, of_all=of_all)
+        finally:
+            self._outputs.count_lost(files.lost)
 
     def _give(self, held: KnownInputs, results: Iterable[Result]) -> None:
         """Hand results on; then the held inputs are what was known last."""
@@ -156,12 +212,14 @@ class SensorRun:
             if self._spec.frames is not None:
                 for result in results:
                     self._outputs.show(result)
-                    self._take(result)
+                    self._take(result, held)
             else:
                 self._take_samples(results)
         except BaseException:
             if self._record is not None and self._spec.frames is None:
                 self._record.rewind(next_index)
+            if self._log is not None:
+                self._log.rewind(1)  # the one of the start stays
             if held is not before:
                 held.close_unless_shared(before)
             raise
@@ -174,17 +232,25 @@ class SensorRun:
         for newest in results:
             if self._record is not None:
                 self._record.take(newest)
+            if self._log is not None:
+                self._log.append(newest)
+        if self._log is not None:
+            self._log.commit()
         if newest is not None:
             self._outputs.show(newest)
 
-    def _take(self, result: Result) -> None:
-        """Record a frame and write its files."""
+    def _take(self, result: Result, held: KnownInputs) -> None:
+        """Record a frame, make its messages and write its files."""
         if self._record is not None:
             self._record.take(result)
+        if self._messages is not None:
+            self._messages.take(result, held.held.scene, self._end)
+        takers = (self._files is not None) + (self._log is not None)
+        shared = result if takers == 1 else result._replace(done=_once_all(result.done, takers))
         if self._files is not None:
-            self._files.take(result)
-        else:
-            result.done()
+            self._files.take(shared)
+        if self._log is not None:
+            self._log.take(shared, held.held.scene)
 
     # ---- saved states ------------------------------------------------------------------------
 
@@ -197,6 +263,7 @@ class SensorRun:
             KNOWN: np.array([self._known]),
             HELD: np.frombuffer(held, np.uint8).copy(),
             FILE: np.frombuffer(file.encode(), np.uint8).copy(),
+            **({} if self._messages is None else self._messages.state()),
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -210,7 +277,12 @@ class SensorRun:
         file = arrays[FILE].tobytes().decode()
         held = self._inputs.restored(arrays[HELD].tobytes(), self._held)
         try:
-            self.sensor.restore({n: a for n, a in arrays.items() if n not in (KNOWN, HELD, FILE)})
+            own_arrays = {n: a for n, a in arrays.items() if not n.startswith(MESSAGES)}
+            self.sensor.restore(
+                {n: a for n, a in own_arrays.items() if n not in (KNOWN, HELD, FILE)}
+            )
+            if self._messages is not None:
+                self._messages.restore(arrays)
         except BaseException:
             held.close_unless_shared(self._held)
             raise

@@ -4,43 +4,65 @@ The step reads the inputs and writes the outputs where the variables of the inst
 binding can call it without Python (``compiled_step``). Python comes in at the start, when a step is
 refused, when there is something to warn of, when another scene is connected, and when the ring of
 recorded samples is full. The same function does the step then.
+
+Why this is no ``SensorRun``: that one reads inputs, hands them to a sensor and its results on, and
+here nothing of this is done in Python. The two share the opening of a record and where a restored
+one goes on; one class for both asked in each of its other methods which of the two it is. What
+they must both do is in ``base.Run``, and the tests of all sensors hold them to it.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.core.plan import Storage
-from sensor_models.core.sensor import Result, Setup
-from sensor_models.core.spec import SCENE_HANDLE
-from sensor_models.core.step import Step
+from sensor_models.core.sensor import Setup
+from sensor_models.core.spec import SCENE, SCENE_HANDLE, LogParameters
+from sensor_models.core.step import RING_ROWS, Step
 from sensor_models.core.stepped import SteppedSensor
 from sensor_models.output.sinks import RecordSink, open_record
 from sensor_models.sight.scene import SceneUse
 
 if TYPE_CHECKING:
     from fmus.sensor_fmu import SensorFmu
+    from sensor_models.log.sink import LogSink
 
 Arrays = dict[str, NDArray[Any]]
+
+#: Samples that wait for a log, whose other sensors wait for them.
+LOG_ROWS = 64
 
 
 class _Recorder:
     """Hands samples to the record, once it is open; before, there is nothing to keep."""
 
-    def __init__(self) -> None:
+    def __init__(self, sensor: SteppedSensor) -> None:
+        self._sensor = sensor
         self.record: RecordSink | None = None
+        self.log: LogSink | None = None
 
     def append(self, index: int, time: float, values: Sequence[Any]) -> None:
         """Record a sample."""
+        result = self._sensor.result(index, time, values)
         if self.record is not None:
-            self.record.take(Result(index, time, tuple(values)))
+            self.record.take(result)
+        if self.log is not None:
+            self.log.append(result)
 
     def rewind(self, next_index: int) -> None:
         """Continue with a sample, whether it was recorded before or is further on."""
         if self.record is not None:
             self.record.rewind(next_index)
+        if self.log is not None:
+            self.log.rewind(next_index)
+
+    def commit(self) -> None:
+        """Say that the samples so far stay."""
+        if self.log is not None:
+            self.log.commit()
 
 
 class ScalarRun:
@@ -53,37 +75,57 @@ class ScalarRun:
         setup = Setup(fmu.spec, self._parameters, identity, start, warn=fmu.warn)
         self.inputs_at_step_end = setup.sampling.inputs_at_step_end
         self._start = start
-        self._sensor = fmu.spec.make(setup)
-        assert isinstance(self._sensor, SteppedSensor)
+        sensor = fmu.spec.make(setup)
+        assert isinstance(sensor, SteppedSensor)
+        self._sensor: SteppedSensor = sensor
+        self._sensor.show_texts = self._show_texts
         sinks = [self._parameters.instances[group] for group in fmu.spec.sinks]
         self._record_parameters = next((s for s in sinks if s.record), None)
-        self._recorder = _Recorder()
+        self._recorder = _Recorder(self._sensor)
+        self._scenes = SceneUse(self._parameters.by_name().get(SCENE) or None)
+        self._wants_log = bool(self._parameters.of(LogParameters).log)
+        is_read = self._wants_log or self._record_parameters is not None
         self._scene: Any = None
+        self._handle = -1  # of the scene
+        self._left: list[Any] = []  # scenes that samples of the present step may be in
         self.step: Step = self._sensor.step(
             storage=_storage_of(fmu),
-            sink=self._recorder if self._record_parameters is not None else None,
+            sink=self._recorder if is_read else None,
+            rows=LOG_ROWS if self._wants_log else RING_ROWS,
             watched=(SCENE_HANDLE,) if fmu.spec.sees else (),
             resolve=self._look_at_scene,
         )
 
     def _look_at_scene(self, handles: tuple[int, ...]) -> NDArray[np.float64]:
-        """What the sensor feels of the scene of a handle; the last scene is left then."""
-        scene = SceneUse().open(handles[0])
-        self._leave_scene()
-        self._scene = scene
-        assert isinstance(self._sensor, SteppedSensor)
+        """What the sensor knows of the scene of a handle; the last one is left after the step."""
+        if handles[0] != self._handle:
+            scene = self._scenes.open(handles[0])
+            self._left.append(self._scene)
+            self._scene, self._handle = scene, handles[0]
         assert self._sensor.extra_of is not None
-        return self._sensor.extra_of(scene)
+        return self._sensor.extra_of(self._scene)
 
-    def _leave_scene(self) -> None:
-        if self._scene is not None:
-            self._scene.close()
-            self._scene = None
+    def _leave_scenes(self) -> None:
+        """Leave those that the sensor is in no more."""
+        for scene in self._left:
+            if scene is not None:
+                scene.close()
+        self._left.clear()
+
+    def _show_texts(self, texts: Mapping[str, str]) -> None:
+        """Put texts on the outputs."""
+        by_name = self._fmu.table().by_name
+        for name, text in texts.items():
+            self._fmu.values.set(by_name[name], text)
 
     # ---- life --------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Open the record."""
+        """Open record and log."""
+        if self._wants_log:
+            from sensor_models.log.sink import LogSink
+
+            self._recorder.log = LogSink(self._fmu.instance_name, self._fmu.spec, self._parameters)
         if self._record_parameters is None:
             return
         self._recorder.record = open_record(
@@ -92,6 +134,7 @@ class ScalarRun:
             self._record_parameters,
             "",
             self._parameters.by_name(),
+            self._sensor.more_columns,
         )
         count = self._fmu.values.get(self._fmu.table().by_name["sample.count"])
         if count:  # it continues from a saved state
@@ -105,12 +148,19 @@ class ScalarRun:
         """Take in the inputs as what holds at an instant."""
         del end
         self.step.observe(time)
-        self.step.flush()
+        self._leave_scenes()
+        self._flush()
 
     def advance(self, time: float, duration: float) -> None:
         """Do a step, as the binding would have done without Python."""
         self.step.advance(time, duration)
+        self._leave_scenes()
+        self._flush()
+
+    def _flush(self) -> None:
+        """Hand the samples that wait to record and log."""
         self.step.flush()
+        self._recorder.commit()
 
     def compiled_step(self) -> tuple[int, int]:
         """Addresses of the step and of its context."""
@@ -118,20 +168,23 @@ class ScalarRun:
 
     def publish(self) -> None:
         """Write the record as it is; the run may still be taken back and go on."""
-        self.step.flush()
+        self._flush()
         if self._recorder.record is not None:
             self._recorder.record.publish()
+        if self._recorder.log is not None:
+            self._recorder.log.wait()
 
     def close(self) -> None:
         """Finish the record, and leave the scene."""
-        try:
-            self.step.flush()
-        finally:
-            try:
-                if self._recorder.record is not None:
-                    self._recorder.record.close()
-            finally:
-                self._leave_scene()
+        with ExitStack() as stack:  # all are closed, whichever fails
+            stack.callback(self._leave_scenes)
+            stack.callback(self._left.append, self._scene)
+            stack.callback(self._sensor.close)
+            if self._recorder.log is not None:
+                stack.callback(self._recorder.log.close)
+            if self._recorder.record is not None:
+                stack.callback(self._recorder.record.close)
+            stack.callback(self._flush)
 
     # ---- saved states ------------------------------------------------------------------------
 

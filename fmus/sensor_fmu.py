@@ -80,6 +80,14 @@ class SensorFmu(FmuBase):
             super().compute_initial()
 
 
+def _messages_of(spec: SensorSpec) -> dict[str, str]:
+    """The types of the messages of a sensor, by name."""
+    ports = spec.messages
+    if ports is None:
+        return {}
+    return {g.prefix: ports.mime_type(g.prefix) for g in (*ports.inputs, *ports.outputs)}
+
+
 def sensor_fmu(spec: SensorSpec) -> type[SensorFmu]:
     """The FMU class of a sensor."""
     members = {
@@ -90,5 +98,6 @@ def sensor_fmu(spec: SensorSpec) -> type[SensorFmu]:
         "description_text": spec.text,
         "default_step": spec.step,
         "PACKAGES": spec.packages,
+        "messages": _messages_of(spec),
     }
     return type(f"{spec.name}Fmu", (SensorFmu,), members)

@@ -114,7 +114,6 @@ def write_glb(file: Path, solid: Solid) -> None:
         meshes.append({"name": material, "primitives": [primitive | {"material": number}]})
         nodes.append({"name": material, "mesh": number})
         materials.append({"name": material})
-    binary = b"".join(chunks)
     tree = {
         "asset": {"version": "2.0"},
         "scene": 0,
@@ -124,13 +123,18 @@ def write_glb(file: Path, solid: Solid) -> None:
         "materials": materials,
         "accessors": accessors,
         "bufferViews": views,
-        "buffers": [{"byteLength": len(binary)}],
+        "buffers": [{"byteLength": sum(map(len, chunks))}],
     }
+    file.write_bytes(_glb(tree, b"".join(chunks)))
+
+
+def _glb(tree: dict[str, object], binary: bytes) -> bytes:
+    """The content of a binary glTF: its tree as JSON, and what that refers to."""
     text = json.dumps(tree, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 4)
     content = struct.pack("<I4s", len(text), b"JSON") + text
     content += struct.pack("<I4s", len(binary), b"BIN\0") + binary
-    file.write_bytes(struct.pack("<4sII", b"glTF", 2, 12 + len(content)) + content)
+    return struct.pack("<4sII", b"glTF", 2, 12 + len(content)) + content
 
 
 def bush(seed: int, radius: float, height: float, leaves: int, leaf: float) -> Solid:

@@ -15,6 +15,7 @@ from sensor_models.core.spec import SensorSpec
 #: loaded: FMUs load it under one of their own.
 PLACES = {
     "Accelerometer": ".inertial.sensors:ACCELEROMETER",
+    "CcdCamera": ".camera.ccd_sensor:CCD_CAMERA",
     "DepthCamera": ".camera.sensor:DEPTH_CAMERA",
     "Encoder": ".wheel.sensors:ENCODER",
     "Gnss": ".gnss.sensor:GNSS",

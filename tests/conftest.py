@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 
 import build_fmus
@@ -41,11 +42,19 @@ def no_test_leaves_the_process_elsewhere() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def fmu_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All FMUs of the project for this machine, and ``Null`` from the tests."""
+    """All FMUs of the project for this machine, and ``Null`` from the tests.
+
+    They are built once, by the first of the processes that run the tests.
+    """
     need("shared library of Python")
-    directory = tmp_path_factory.mktemp("fmus")
-    sources = [*build_fmus.fmu_sources().values(), build_fmus.own_source(NULL_FMU)]
-    build_fmus.build(sources, directory, platforms=[host_platform()])
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    directory, built = shared / "fmus", shared / "fmus.built"
+    with FileLock(shared / "fmus.lock"):
+        if not built.exists():
+            sources = [*build_fmus.fmu_sources().values(), build_fmus.own_source(NULL_FMU)]
+            build_fmus.build(sources, directory, platforms=[host_platform()])
+            built.touch()
     return directory
 
 

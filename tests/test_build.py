@@ -11,6 +11,7 @@ import pytest
 
 import build_fmus
 from fmus.binding import compile as binding
+from tests.tools import need
 
 ROOT = Path(build_fmus.__file__).parent
 FUNCTIONS = ("fmi2Instantiate", "fmi2DoStep", "fmi2GetFMUstate", "fmi2NewDiscreteStates")
@@ -87,6 +88,7 @@ def test_universal_library_holds_both_processors_where_its_table_says(tmp_path: 
 def test_without_zig_the_system_compiler_builds_for_the_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    need("C compiler")
     monkeypatch.setattr(binding.importlib.util, "find_spec", lambda name: None)
     libraries = binding.compile_binding(tmp_path, binding.TARGETS)
     assert list(libraries) == [binding.host_platform()]
@@ -104,6 +106,7 @@ def test_without_any_compiler_the_message_says_what_to_install(
 
 
 def test_compiled_libraries_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need("C compiler")
     monkeypatch.setattr(binding.importlib.util, "find_spec", lambda name: None)
     first = binding.compile_binding(tmp_path, ["linux64"])["linux64"].stat().st_mtime_ns
     said: list[str] = []

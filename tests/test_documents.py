@@ -37,6 +37,16 @@ def test_scene_example_of_the_readme_runs() -> None:
     assert re.fullmatch(r"nearest \d+\.\d\d m, entity \d+\n", done.stdout)
 
 
+def test_example_of_packets_writes_them_with_their_metadata(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "messages.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    command = [sys.executable, "-c", example]
+    subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    packet = 32 + 16 * (12 + 12 * 128) + 32
+    assert (tmp_path / "os1.pcap").stat().st_size == 24 + 64 * (16 + 14 + 20 + 8 + packet)
+    assert '"RNG19_RFL8_SIG16_NIR16"' in (tmp_path / "os1.json").read_text()
+
+
 def test_imu_example_draws(tmp_path: Path) -> None:
     script = ROOT / "examples" / "imu.py"
     arguments = ["--hours", "0.02", "--preset", "ADIS16470", "--output", str(tmp_path)]

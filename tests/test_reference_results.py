@@ -5,7 +5,10 @@ import math
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ from fmpy import read_model_description, simulate_fmu
 
 import build_fmus
 from fmus.reference_results import STEP, STOP, motion, write_reference_results
+from tests.conftest import MODELS
 
 
 def table(path: Path) -> np.ndarray:
@@ -82,3 +86,49 @@ def test_the_build_writes_them_beside_each_other(tmp_path: Path) -> None:
         capture_output=True,
     )
     assert len(list((tmp_path / "results" / "Odometer").iterdir())) == 3
+
+
+def smoke_test(fmu: Path) -> tuple[dict[str, str], np.ndarray[Any, Any]]:
+    """The experiment that an FMU carries, and its inputs, found from the manifest on."""
+    folder = "extra/org.fmi-standard.fmi-ls-ref"
+    with zipfile.ZipFile(fmu) as archive:
+        manifest = ElementTree.fromstring(archive.read(f"{folder}/fmi-ls-manifest.xml"))
+        assert manifest.get("{http://fmi-standard.org/fmi-ls-manifest}fmi-ls-name") == (
+            "org.fmi-standard.fmi-ls-ref"
+        )
+        related = {e.get("role"): e.get("source") for e in manifest.iter("Related")}
+        root = ElementTree.fromstring(archive.read(f"{folder}/{related['experiments']}"))
+        (experiment,) = root.iter("Experiment")
+        (stimuli,) = experiment.iter("Stimuli")
+        assert stimuli.get("source") == related["input"]
+        lines = archive.read(f"{folder}/{related['input']}").decode().splitlines()
+    # ``names=True`` would change the names
+    names = lines[0].split(",")
+    rows = np.loadtxt(lines[1:], delimiter=",", ndmin=2)
+    table = np.array([tuple(row) for row in rows], [(name, float) for name in names])
+    return dict(experiment.attrib), table
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_each_fmu_carries_a_smoke_test_of_its_inputs(fmu_directory: Path, model: str) -> None:
+    experiment, inputs = smoke_test(fmu_directory / f"{model}.fmu")
+    variables = read_model_description(str(fmu_directory / f"{model}.fmu")).modelVariables
+    numbers = [v.name for v in variables if v.causality == "input" and v.type != "Boolean"]
+    assert [*inputs.dtype.names] == ["time", *numbers]
+    assert inputs["time"][0] == float(experiment["startTime"]) == 0.0
+    assert inputs["time"][-1] == float(experiment["stopTime"])
+
+
+@pytest.mark.parametrize("model", ["Encoder", "Imu"])
+def test_the_smoke_test_runs_in_a_master(fmu_directory: Path, model: str) -> None:
+    experiment, inputs = smoke_test(fmu_directory / f"{model}.fmu")
+    found = simulate_fmu(
+        str(fmu_directory / f"{model}.fmu"),
+        start_time=float(experiment["startTime"]),
+        stop_time=float(experiment["stopTime"]),
+        step_size=float(experiment["stepSize"]),
+        output_interval=float(experiment["stepSize"]),
+        input=inputs,
+        output=["sample.count", "sample.time"],
+    )
+    assert found["sample.count"][-1] >= 100

@@ -7,6 +7,7 @@ import math
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mcap.reader import NonSeekingReader, make_reader
 from PIL import Image
 
 import build_fmus
@@ -37,7 +39,7 @@ def demo(
 ) -> tuple[Path, "subprocess.CompletedProcess[str]"]:
     """Where a short run of the demo has written, and what it said."""
     output = tmp_path_factory.mktemp("demo")
-    arguments = ["--quick", "--fmus", str(fmu_directory), "--output", str(output)]
+    arguments = ["--quick", "--mcap", "--fmus", str(fmu_directory), "--output", str(output)]
     command = [sys.executable, str(ROOT / "examples" / "demo.py"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -99,11 +101,39 @@ def share_unlike(seen: np.ndarray, other: np.ndarray) -> float:
 
 def test_demo_in_a_pipe_says_what_came_of_it_and_nothing_else(demo: tuple[Path, Any]) -> None:
     output, done = demo
-    first, files, report = done.stdout.splitlines()
+    first, files, report, log = done.stdout.splitlines()
     assert re.fullmatch(r"3 s driven in \d+\.\d s: \d+\.\d times faster than real time", first)
     assert files.split() == ["files", str(output / "data")]
     assert report.split() == ["report", str(output / "report.html")]
+    assert log.split() == ["log", str(output / "drive.mcap")]
     assert done.stderr == ""
+
+
+def test_demo_writes_one_log_of_all_its_sensors_in_the_order_of_time(
+    demo: tuple[Path, Any],
+) -> None:
+    with (demo[0] / "drive.mcap").open("rb") as stream:
+        summary = make_reader(stream, validate_crcs=True).get_summary()
+        stream.seek(0)
+        times, topics = [], Counter()
+        for _, channel, message in NonSeekingReader(stream).iter_messages(log_time_order=False):
+            times.append(message.log_time)
+            topics[channel.topic] += 1
+    assert times == sorted(times)
+    statistics = summary.statistics
+    assert statistics.message_count == len(times)
+    named = {c.topic: statistics.channel_message_counts[n] for n, c in summary.channels.items()}
+    assert named == topics
+    sensors = {name.replace(" ", "_") for name in INSTANCES} - {"vehicle", "yard"}
+    assert {topic.split("/")[1] for topic in topics} == sensors | {"tf", "scene"}
+    assert topics["/left_encoder/reading"] == 301  # 3 s at 100 Hz, both ends included
+    assert topics["/lidar/points"] >= 29
+    assert topics["/scene"] == 1
+    assert (
+        sum(index.message_start_time <= index.message_end_time for index in summary.chunk_indexes)
+        == statistics.chunk_count
+        > 1
+    )
 
 
 @pytest.mark.parametrize("watched", [False, True])

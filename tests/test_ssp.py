@@ -1,6 +1,7 @@
 """Systems of FMUs: what a description may say, and the package that is made of it."""
 
 import hashlib
+import json
 import math
 import subprocess
 import sys
@@ -16,7 +17,9 @@ from fmpy.ssp.ssd import ParameterSet, read_ssd, read_ssv
 import build_fmus
 import sensor_models
 from fmus.systems import DescriptionError, System, read_system, system_files
+from sensor_models.core.quantities import ParameterError
 from sensor_models.presets import load_preset
+from tests.fmus.host import open_fmu
 
 MODELS = {name: source.model for name, source in build_fmus.fmu_sources().items()}
 
@@ -167,7 +170,62 @@ def test_a_preset_may_be_a_file_beside_the_description(tmp_path: Path) -> None:
     assert system.parts[1].parameters["preset"] == str(tmp_path / "own.toml")
     by_name = described(SMALL, tmp_path)
     assert system.parts[1].numbers == by_name.parts[1].numbers
-    assert "preset" not in system.parts[1].values  # no other machine has the file
+
+
+OWN_LIDAR = """
+[preset]
+name = "Fan 5"
+sensor = "Lidar"
+description = "Five rays of our own"
+datasheet = { publisher = "Us", title = "Notes", revision = "1" }
+
+[parameters]
+pattern.type = "file"
+pattern.file = "rays/fan.csv"
+sample_rate = 10.0
+"""
+
+
+@pytest.mark.parametrize("named", ["path", "name"])
+def test_a_preset_of_ones_own_travels_in_the_fmu_with_the_files_that_it_names(
+    fmu_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+) -> None:
+    (tmp_path / "here" / "rays").mkdir(parents=True)
+    (tmp_path / "here" / "fan.toml").write_text(OWN_LIDAR)
+    rays = "".join(f"{0.001 * k},{0.02 * k},0\n" for k in range(5))
+    (tmp_path / "here" / "rays" / "fan.csv").write_text(f"time,azimuth,elevation\n{rays}")
+    monkeypatch.setenv("SENSOR_FMUS_PRESETS", str(tmp_path / "here") if named == "name" else "")
+    text = SMALL.replace('"Encoder"', '"Lidar"').replace('mode = "absolute"', "motion_slices = 3")
+    text = text.replace("AMT102-V", "Fan 5" if named == "name" else "fan.toml")
+    text = text.replace('["vehicle.wheel_2", "encoder.joint"]', '["vehicle", "encoder"]')
+    system = described(text, tmp_path / "here")
+    (tmp_path / "fmus").symlink_to(fmu_directory)
+    ssp = build_fmus.write_ssp(system, tmp_path / "fmus")
+    monkeypatch.setenv("SENSOR_FMUS_PRESETS", "")
+    values = {p.name: p.value for found in sets_of(ssp, "encoder") for p in found.parameters}
+    assert values["preset"] == "presets/fan.toml"
+    assert not [value for value in values.values() if str(tmp_path) in str(value)]
+    (tmp_path / "here").rename(tmp_path / "gone")  # as on another machine
+    with zipfile.ZipFile(ssp) as archive:
+        archive.extract("resources/encoder.fmu", tmp_path)
+    with open_fmu(tmp_path / "resources" / "encoder.fmu") as lidar:
+        chosen = {"preset": values["preset"], "scene": "targets"}
+        lidar.initialize({**chosen, "record": True, "output_directory": str(tmp_path / "out")})
+        for k in range(4):
+            lidar.step(0.1 * k, 0.1)
+        lidar.terminate()
+    first = json.loads((tmp_path / "out" / "index.jsonl").read_text().splitlines()[0])
+    assert first["parameters"]["pattern.type"] == "file"
+    assert first["parameters"]["pattern.file"].endswith("resources/presets/rays/fan.csv")
+
+
+def test_a_preset_that_names_a_file_elsewhere_cannot_travel(tmp_path: Path) -> None:
+    (tmp_path / "fan.toml").write_text(OWN_LIDAR.replace("rays/fan.csv", "../fan.csv"))
+    text = SMALL.replace('"Encoder"', '"Lidar"').replace('mode = "absolute"', "motion_slices = 3")
+    text = text.replace('["vehicle.wheel_2", "encoder.joint"]', '["vehicle", "encoder"]')
+    system = described(text.replace("AMT102-V", "fan.toml"), tmp_path)
+    with pytest.raises(ParameterError, match=r"pattern.file: .*fan.csv is no file beside it"):
+        _ = system.parts[1].values
 
 
 def test_groups_are_connected_by_the_names_within_them(tmp_path: Path) -> None:

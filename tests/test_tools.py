@@ -1,6 +1,7 @@
 """What tests need beside Python packages: found, installed, or skipped with a word at the end."""
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -61,7 +62,11 @@ def test_what_is_missing_is_installed_by_the_package_manager(tmp_path: Path) -> 
     assert any(line.endswith("valgrind libc6-dbg") for line in asked)
     assert any(line.endswith("gcc libc6-dev") for line in asked)
     assert done.returncode == 1
-    assert "still missing: Chromium; as root: apt-get install chromium\n" in done.stdout
+    # Which libraries there are, too, the machine decides.
+    assert re.search(
+        "still missing: .*Chromium; as root: apt-get install .*chromium\n", done.stdout
+    )
+    assert "C compiler" not in done.stdout.partition("still missing")[2]
     assert run_with_programs(tmp_path, "-m", "tests.tools", "--if-possible").returncode == 0
 
 

@@ -74,6 +74,11 @@ TOOLS: Mapping[str, Tool] = {
         lambda: shutil.which("valgrind") is not None,
         ("valgrind", "libc6-dbg"),
     ),
+    "protoc": Tool(
+        "messages read by the compiler of Protocol Buffers",
+        lambda: shutil.which("protoc") is not None,
+        ("protobuf-compiler",),
+    ),
     "libtbb.so.12": Tool("the master ecos", lambda: has_library("libtbb.so.12"), ("libtbb12",)),
     "Chromium": Tool("the report in a browser", lambda: browser() is not None, ("chromium",)),
     "shared library of Python": Tool(

@@ -45,7 +45,7 @@ from fmus.systems.units import Unit, mismatch, own_unit
 from fmus.variables import Variable, VariableTable, convert_preset
 from sensor_models.core.quantities import ParameterError
 from sensor_models.core.spec import PRESET, PRESET_EXCEPT
-from sensor_models.presets import is_path, load_preset
+from sensor_models.presets import find_preset, is_own, is_path, load_preset
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -69,6 +69,9 @@ _SYSTEM: Mapping[str, tuple[type, ...]] = {
 }
 _PART = ("fmu", "preset", "parameters")
 
+#: Where presets of one's own are in the resources of the FMUs of a package.
+CARRIED = "presets"
+
 #: What stands behind the ends of a connection whose units are not compared.
 ANY_UNIT = "any unit"
 
@@ -91,18 +94,35 @@ class Part:
 
     @property
     def values(self) -> dict[str, Any]:
-        """The same with the values of the preset beside its name, or without it if it is a path.
+        """The same with the values of the preset beside its name.
 
-        A package goes to other machines, where the file is not.
+        A package goes to other machines: a preset of one's own travels in the FMU of the part
+        (``carried``) and goes by its place there. What files it names is known from it alone.
         """
         name = self.parameters.get(PRESET, "")
         if not name or isinstance(self.table, ForeignTable):
             return dict(self.parameters)
-        preset = convert_preset(self.table, load_preset(self.model_name, name), name)
-        found = {PRESET: name, **preset, **self.parameters}
-        if is_path(name):
-            del found[PRESET]
+        preset = find_preset(self.model_name, name)
+        values = convert_preset(self.table, preset.parameters_of(self.model_name), name)
+        found = {PRESET: name, **values, **self.parameters}
+        if is_own(preset):
+            found[PRESET] = f"{CARRIED}/{preset.path.name}"
+            for key in preset.files_beside(self.model_name).keys() - self.parameters.keys():
+                del found[key]
         return found
+
+    @property
+    def carried(self) -> dict[str, Path]:
+        """The files of a preset of one's own, by their places in the resources of the FMU."""
+        name = self.parameters.get(PRESET, "")
+        if not name or isinstance(self.table, ForeignTable):
+            return {}
+        preset = find_preset(self.model_name, name)
+        if not is_own(preset):
+            return {}
+        beside = set(preset.files_beside(self.model_name).values())
+        files = {file: preset.path.parent / file for file in (preset.path.name, *beside)}
+        return {f"{CARRIED}/{place}": path for place, path in files.items()}
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -202,7 +222,7 @@ def _own_part(
 ) -> Part:
     """A part that is an FMU of this project."""
     table = model.table()
-    values = {key: _value(table, key, value) for key, value in given.items()}
+    values = {key: value_of(table, key, value) for key, value in given.items()}
     preset = values.pop(PRESET, preset)
     if not preset:
         return Part(name, model.model_name, table, values)
@@ -226,11 +246,11 @@ def _foreign_part(
     if PRESET in content:
         raise ParameterError(f"{path} has no presets")
     table = read_foreign(path)
-    values = {key: _value(table, key, value) for key, value in given.items()}
+    values = {key: value_of(table, key, value) for key, value in given.items()}
     return Part(name, table.model_name, table, values, path)
 
 
-def _value(table: VariableTable | ForeignTable, name: str, given: Any) -> Any:
+def value_of(table: VariableTable | ForeignTable, name: str, given: Any) -> Any:
     """A value as the variable holds it."""
     variable = table.by_name.get(name)
     if variable is None or variable.causality == "output":

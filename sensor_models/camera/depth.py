@@ -22,6 +22,7 @@ Not modelled: light and texture, so stereo matches and time-of-flight returns ev
 paths of the light; motion blur.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -33,6 +34,7 @@ from sensor_models.camera.parameters import (
     ImageNoiseParameters,
     NormalizeMode,
     Projection,
+    ZoneTarget,
 )
 from sensor_models.camera.rays import pixel_rays
 from sensor_models.core.frames import (
@@ -66,6 +68,10 @@ class Frame(NamedTuple):
     label: NDArray[np.int32] | None = None
     face: NDArray[np.int32] | None = None
     normal: NDArray[np.float32] | None = None  # (..., rows, columns, 3)
+    met: NDArray[np.float32] | None = None  # true distance of the first surface, inf for none
+    owner: NDArray[np.int32] | None = None  # of its facet
+    material: NDArray[np.int32] | None = None
+    status: NDArray[np.int32] | None = None  # a ``ZoneStatus``
 
 
 #: Kind and further axes of each output.
@@ -77,6 +83,10 @@ _LAYOUT: dict[str, tuple[Any, tuple[int, ...]]] = {
     "label": (np.int32, ()),
     "face": (np.int32, ()),
     "normal": (np.float32, (3,)),
+    "met": (np.float32, ()),
+    "owner": (np.int32, ()),
+    "material": (np.int32, ()),
+    "status": (np.int32, ()),
 }
 
 
@@ -93,8 +103,12 @@ class DepthCamera:
         seed: int = 0,
         identity: str = "DepthCamera",
         distances: bool = False,
+        first_hits: bool = False,
     ) -> None:
-        """``distances`` makes the output ``distance``, which no parameter of GYM's asks for."""
+        """``distances`` makes ``distance`` and ``status``, which no parameter of GYM's asks for.
+
+        ``first_hits`` makes ``met``, ``owner`` and ``material``, with one ray a pixel.
+        """
         self.parameters = parameters or DepthCameraParameters()
         self.noise = noise or ImageNoiseParameters()
         self.mount = mount or MountParameters()
@@ -110,6 +124,8 @@ class DepthCamera:
             "label": own.segmentation,
             "face": own.return_faces,
             "normal": own.return_normals,
+            **dict.fromkeys(("met", "owner", "material"), first_hits),
+            "status": distances,
         }
         self._axes = pixel_rays(own)[:, :, 0].reshape(-1, 3)
         self._directions = self._axes
@@ -180,7 +196,7 @@ class DepthCamera:
         shape = poses.shape[: -2 if rolling else -1]
         of_row = self._check_poses(poses, rolling)
         cameras = int(np.prod(shape, dtype=int))
-        placed = self._placed(poses.reshape(cameras, of_row, 7), frame)
+        placed = self.placed(poses.reshape(cameras, of_row, 7), frame)
         result = self._new_frame(shape) if out is None else self._fitting(out, shape)
         images = self._images(result, cameras)
         scenes = [rays] if isinstance(rays, RayScene) else list(rays)
@@ -219,6 +235,8 @@ class DepthCamera:
             rows=own.height,
             columns=own.width,
             rays=own.rays_per_side**2,
+            separation=math.inf if own.zone_target == ZoneTarget.mean else own.zone_separation,
+            strongest=own.zone_target == ZoneTarget.strongest,
             frame=int(frame),
             depth=own.takes_depth,
             in_world=own.pointcloud_in_world_frame,
@@ -234,6 +252,7 @@ class DepthCamera:
             dropout=on * noise.dropout,
             edge_dropout=on * noise.edge_dropout,
             edge_jump=noise.edge_jump,
+            sees_all=self._wanted["met"],
         )
 
     def _check_poses(self, poses: Floats, rolling: bool) -> int:
@@ -251,7 +270,7 @@ class DepthCamera:
             )
         return rows if rolling else 1
 
-    def _placed(self, poses: Floats, frame: int) -> Floats:
+    def placed(self, poses: Floats, frame: int) -> Floats:
         """Poses of the sensors as the kernel takes them, (cameras, rows or 1, 12)."""
         mounts = self._mounts(len(poses), frame)
         position = mounts[:, None, :3, None]

@@ -38,6 +38,23 @@ class NormalizeMode(IntEnum):
     minmax = 1
 
 
+class ZoneTarget(IntEnum):
+    """What a pixel of several rays reads."""
+
+    nearest = 0
+    strongest = 1
+    mean = 2
+
+
+class ZoneStatus(IntEnum):
+    """What a zone has seen."""
+
+    none = 0
+    one = 1
+    several = 2
+    too_near = 3
+
+
 @dataclass(frozen=True)
 class DepthCameraParameters:
     """Optics, limits and outputs."""
@@ -94,10 +111,24 @@ class DepthCameraParameters:
     )
     rays_per_side: int = integer(
         1,
-        "Rays along each side of a pixel, whose distances are averaged, as zones of a "
-        "time-of-flight sensor do",
+        "Rays along each side of a pixel, as a zone of a time-of-flight sensor, which reads one "
+        "distance of them all",
         minimum=1,
         maximum=64,
+    )
+    zone_target: ZoneTarget = choice(
+        ZoneTarget.nearest,
+        "What a pixel of several rays reads: its nearest target, its strongest, or the mean over "
+        "all rays that hit something up to max_range",
+        name="zone.target",
+    )
+    zone_separation: float = real(
+        0.6,
+        "m",
+        "Rays of a pixel that find something within this distance behind its first are one target, "
+        "which reads their mean",
+        name="zone.separation",
+        minimum=0.0,
     )
     min_range: float = real(0.2, "m", "Least distance", minimum=0.0)
     max_range: float = real(10.0, "m", "Greatest distance", minimum=0.0)

@@ -8,12 +8,7 @@ A pixel's middle is at u + 1/2, v + 1/2 of its indices; software that puts it at
 a principal point that is less by 1/2. The field of view gives f = W / (2 tan(hfov / 2)), and as
 pixels are square, vfov = 2 atan(tan(hfov / 2) H / W) (GYM).
 
-Distortion, with r^2 = x_n^2 + y_n^2 (Brown, "Decentering distortion of lenses", 1966):
-
-    x_d = x_n (1 + k1 r^2 + k2 r^4 + k3 r^6) + 2 p1 x_n y_n + p2 (r^2 + 2 x_n^2)
-    y_d = y_n (1 + k1 r^2 + k2 r^4 + k3 r^6) + p1 (r^2 + 2 y_n^2) + 2 p2 x_n y_n
-
-is solved for x_n, y_n by Newton's method. A lens that folds the image is refused.
+Distortion is the pinhole model of ``lens`` with k1, k2, p1, p2 and k3.
 
 Spherical grid (GYM), i = 0..H-1, j = 0..W-1, from the maximum to the minimum:
 
@@ -29,14 +24,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sensor_models.camera.lens import Distortion, distort, unit_rays
 from sensor_models.camera.parameters import DepthCameraParameters, Projection
-from sensor_models.core.quantities import ParameterError
 
 Floats = NDArray[np.float64]
-
-NEWTON_STEPS = 30
-#: Of a normalised coordinate: some roundings of it.
-SOLVED = 1e-12
 
 
 def pixel_rays(parameters: DepthCameraParameters, rays_per_side: int = 1) -> Floats:
@@ -44,12 +35,17 @@ def pixel_rays(parameters: DepthCameraParameters, rays_per_side: int = 1) -> Flo
     offsets = (np.arange(rays_per_side) + 0.5) / rays_per_side
     columns = (np.arange(parameters.width)[:, None] + offsets).ravel()
     rows = (np.arange(parameters.height)[:, None] + offsets).ravel()
-    make = _spherical if parameters.projection == Projection.spherical else _pinhole
-    rays = make(parameters, columns, rows)
+    rays = rays_of(parameters, columns, rows)
     side, n = rays_per_side, rays_per_side**2
     grouped = rays.reshape(parameters.height, side, parameters.width, side, 3)
     ordered = grouped.transpose(0, 2, 1, 3, 4).reshape(parameters.height, parameters.width, n, 3)
     return np.ascontiguousarray(ordered)
+
+
+def rays_of(parameters: DepthCameraParameters, columns: Floats, rows: Floats) -> Floats:
+    """Unit rays through each of the rows at each of the columns, in pixels: (rows, columns, 3)."""
+    make = _spherical if parameters.projection == Projection.spherical else _pinhole
+    return make(parameters, columns, rows)
 
 
 def project(parameters: DepthCameraParameters, points: ArrayLike) -> Floats:
@@ -59,7 +55,7 @@ def project(parameters: DepthCameraParameters, points: ArrayLike) -> Floats:
     """
     x, y, z = np.moveaxis(np.asarray(points, float), -1, 0)
     ahead = np.where(x > 0.0, x, np.nan)
-    across, down, *_ = _distort(-y / ahead, -z / ahead, parameters.distortion)
+    across, down, *_ = distort(-y / ahead, -z / ahead, parameters.distortion)
     fx, fy = parameters.focal_lengths
     cx, cy = parameters.principal_point
     return np.stack([fx * across + cx, fy * down + cy], axis=-1)
@@ -69,11 +65,7 @@ def _pinhole(parameters: DepthCameraParameters, columns: Floats, rows: Floats) -
     fx, fy = parameters.focal_lengths
     cx, cy = parameters.principal_point
     across, down = np.meshgrid((columns - cx) / fx, (rows - cy) / fy)
-    if any(parameters.distortion):
-        across, down = _undistort(across, down, parameters.distortion)
-    rays = np.stack([np.ones_like(across), -across, -down], axis=-1)
-    unit: Floats = rays / np.sqrt(1.0 + across**2 + down**2)[..., None]
-    return unit
+    return unit_rays(across, down, Distortion.pinhole, parameters.distortion)
 
 
 def _spherical(parameters: DepthCameraParameters, columns: Floats, rows: Floats) -> Floats:
@@ -97,41 +89,3 @@ def _spread(limits: tuple[float, float], places: Floats, count: int, last: int) 
     if count == 1:
         return np.asarray((low + high) / 2.0 - (high - low) * places)
     return np.asarray(high - (high - low) * places / last)
-
-
-def _distort(x: Floats, y: Floats, terms: tuple[float, ...]) -> tuple[Floats, ...]:
-    """Distorted coordinates and their derivatives dx/dx, dx/dy = dy/dx, dy/dy."""
-    k1, k2, p1, p2, k3 = terms
-    r2 = x * x + y * y
-    radial = 1.0 + r2 * (k1 + r2 * (k2 + r2 * k3))
-    slope = 2.0 * (k1 + r2 * (2.0 * k2 + 3.0 * r2 * k3))  # of radial, over r
-    return (
-        x * radial + 2.0 * p1 * x * y + p2 * (r2 + 2.0 * x * x),
-        y * radial + p1 * (r2 + 2.0 * y * y) + 2.0 * p2 * x * y,
-        radial + x * x * slope + 2.0 * p1 * y + 6.0 * p2 * x,
-        x * y * slope + 2.0 * p1 * x + 2.0 * p2 * y,
-        radial + y * y * slope + 6.0 * p1 * y + 2.0 * p2 * x,
-    )
-
-
-def _undistort(across: Floats, down: Floats, terms: tuple[float, ...]) -> tuple[Floats, Floats]:
-    """The coordinates that the lens takes to these."""
-    x, y = across.copy(), down.copy()
-    with np.errstate(all="ignore"):  # what does not converge is found below
-        for _ in range(NEWTON_STEPS):
-            u, v, a, b, c = _distort(x, y, terms)
-            area = a * c - b * b
-            x, y = (
-                x - (c * (u - across) - b * (v - down)) / area,
-                y - (a * (v - down) - b * (u - across)) / area,
-            )
-        u, v, a, b, c = _distort(x, y, terms)
-        wrong = np.maximum(np.abs(u - across), np.abs(v - down))
-        solved = (wrong <= SOLVED * (1.0 + np.abs(across) + np.abs(down))) & (a * c > b * b)
-        solved &= (a + c > 0.0) & (x * across + y * down >= 0.0)
-    if not solved.all():
-        raise ParameterError(
-            f"distortion = {terms} folds the image: {np.count_nonzero(~solved)} of {solved.size} "
-            "pixels have no ray, allowed are coefficients that keep the order of pixels"
-        )
-    return x, y

@@ -14,15 +14,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.camera.depth import DepthCamera, Frame
-from sensor_models.camera.parameters import DepthCameraParameters, ImageNoiseParameters
-from sensor_models.camera.shutter import RollingShutter, ShutterParameters
+from sensor_models.camera.flow import (
+    FirstHits,
+    FlowFileOutput,
+    FlowParameters,
+    Instants,
+    flows_of,
+    load_flow,
+)
+from sensor_models.camera.lens import Distortion, kernel_lens
+from sensor_models.camera.parameters import (
+    DepthCameraParameters,
+    ImageNoiseParameters,
+    Projection,
+)
+from sensor_models.camera.shutter import Begun, RollingShutter, ShutterParameters
 from sensor_models.core.clock import SampleClock
 from sensor_models.core.frames import IDENTITY, BodyState, MountParameters, interpolate_body
 from sensor_models.core.placement import FramePlacementParameters
-from sensor_models.core.quantities import integer, real
-from sensor_models.core.sensor import Arrays, Inputs, Result, Setup, Vector
+from sensor_models.core.quantities import ParameterError, integer, real
+from sensor_models.core.sensor import Arrays, Inputs, Result, Setup
 from sensor_models.core.spec import PACKAGES, SCENE_PACKAGES, Group, Groups, SensorSpec
+from sensor_models.kernels.camera.flow import Lens
 from sensor_models.kernels.math.motion import matrix_from_quaternion
+from sensor_models.messages.ports import OsiPorts, Rays
 from sensor_models.output.images import (
     ImageFile,
     ImageFileParameters,
@@ -65,10 +80,20 @@ class ZoneOutput:
         "Range along the ray of a pixel, counted row by row, of sensors of at most 64 pixels; "
         "0 for no reading",
     )
+    status: int = integer(
+        0,
+        "What the zone has seen: 0 nothing up to max_range, 1 one target, 2 several, of which the "
+        "range is that of one, 3 a target nearer than min_range",
+    )
 
 
 def camera_of(
-    parameters: Groups, seed: int, identity: str, *, distances: bool = False
+    parameters: Groups,
+    seed: int,
+    identity: str,
+    *,
+    distances: bool = False,
+    first_hits: bool = False,
 ) -> DepthCamera:
     """The camera that parameters describe."""
     return DepthCamera(
@@ -79,7 +104,19 @@ def camera_of(
         seed=seed,
         identity=identity,
         distances=distances,
+        first_hits=first_hits,
     )
+
+
+def flow_lens(own: DepthCameraParameters) -> Lens:
+    """The lens of a camera whose flow is wanted."""
+    if own.projection != Projection.pinhole:
+        raise ParameterError("flow needs projection = 0 (pinhole), not 1 (spherical)")
+    if own.rays_per_side > 1:
+        raise ParameterError(
+            f"flow needs rays_per_side = 1, not {own.rays_per_side}: zones see several things"
+        )
+    return kernel_lens(own.focal_lengths, own.principal_point, Distortion.pinhole, own.distortion)
 
 
 class DepthCameraSensor:
@@ -89,11 +126,17 @@ class DepthCameraSensor:
         _load_kernels()
         sampling, self._start = setup.sampling, setup.start
         seed, identity = sampling.seed, setup.identity
-        self._camera = camera_of(setup.parameters, seed, identity, distances=True)
+        self._flow = setup.parameters.of(FlowParameters, "flow")
+        self._camera = camera_of(
+            setup.parameters, seed, identity, distances=True, first_hits=self._flow.on
+        )
+        self._lens = flow_lens(self._camera.parameters) if self._flow.on else None
+        self._interval = self._flow.interval_at(sampling.sample_rate)
         self._shutter = RollingShutter(
             SampleClock(setup.start, sampling.sample_rate),
             setup.parameters.of(ShutterParameters).rolling_shutter,
             self._camera.parameters.height,
+            **self._flow.needs(self._interval),
         )
         self._sight, self._rounding = Sight(), RoundingWatch(setup.warn)
         self._format = ImageFormat(setup.parameters.of(ImageFileParameters).output_format)
@@ -109,11 +152,14 @@ class DepthCameraSensor:
         self._shutter.push(t1, inputs.state)
         self._rounding.look(inputs.held.scene, inputs.state[:3])
         self._sight.follow(inputs.held.scene, self._shutter.oldest)
-        for index, stamp, poses in self._shutter.frames():
-            yield self._take(inputs.held.scene, index, stamp, poses)
+        for begun in self._shutter.begun():
+            result = self._take(inputs.held.scene, begun)
+            self._shutter.taken()  # before it is handed on: who gets it may be interrupted
+            yield result
 
-    def _take(self, scene: SceneHandle, index: int, stamp: float, poses: Vector) -> Result:
+    def _take(self, scene: SceneHandle, begun: Begun) -> Result:
         """Take a frame with one pose of the body, or with one for each row."""
+        index, stamp, poses = begun.number, begun.stamp, self._shutter.row_poses(begun)
         own, rolling = self._camera.parameters, poses.ndim > 1
         spans = MOTION_SPANS if rolling else 0
         moving, unknown = self._sight.over(stamp, self._shutter.readout, spans)
@@ -122,11 +168,33 @@ class DepthCameraSensor:
         values = (own.width, own.height, *self._nearest(frame).values, *_zones(frame))
         if not self._files:
             return Result(index, stamp, values)
+        flows = self._flows(rays, frame, begun, Instants(poses, moving))
         first_row = poses[0] if rolling else poses
         position, orientation = self._camera.sensor_pose(first_row, index)
         about = {"position": position, "orientation": orientation, **unknown}
         known = {"frame": index, "time": stamp, **about}
-        return Result(index, stamp, values, self._files_of(frame), known)
+        return Result(index, stamp, values, (*self._files_of(frame), *flows), known)
+
+    def _flows(self, rays: RayScene, frame: Frame, begun: Begun, now: Instants) -> tuple[Any, ...]:
+        """The files of the flow of a frame; ``now`` has poses of the body."""
+        if self._lens is None:
+            return ()
+        hits: list[Any] = [frame.met, frame.owner, frame.material]
+        rolling = now.poses.ndim > 1
+
+        def placed(instants: Instants) -> Instants:
+            poses = instants.poses.reshape(1, -1, instants.poses.shape[-1])
+            return instants._replace(poses=self._camera.placed(poses, begun.number)[0])
+
+        def at(later: float) -> Instants:
+            spans = MOTION_SPANS if rolling else 0
+            moving, _ = self._sight.over(begun.stamp + later, self._shutter.readout, spans)
+            return placed(Instants(self._shutter.row_poses(begun, later), moving))
+
+        return flows_of(
+            rays, self._lens, self._camera.axes, FirstHits(*hits), placed(now), at,
+            self._flow, self._interval,
+        )  # fmt: skip
 
     def _nearest(self, frame: Frame) -> NearestOutputs:
         assert frame.distance is not None  # the camera was made to give it
@@ -173,13 +241,15 @@ class DepthCameraSensor:
         """Memory is all that it holds."""
 
 
-def _zones(frame: Frame) -> list[float]:
-    """The ranges of all zones; 0 for those that there are not, and for no reading."""
-    zones = np.zeros(MOST_ZONES)
+def _zones(frame: Frame) -> list[float | int]:
+    """Range and status of all zones; 0 for those that there are not, and for no reading."""
+    found: list[float | int] = [0.0, 0] * MOST_ZONES
     if frame.distance is not None and frame.distance.size <= MOST_ZONES:
-        zones[: frame.distance.size] = np.nan_to_num(frame.distance.ravel(), nan=0.0)
-    ranges: list[float] = zones.tolist()
-    return ranges
+        assert frame.status is not None  # made together
+        count = 2 * frame.distance.size
+        found[0:count:2] = np.nan_to_num(frame.distance.ravel(), nan=0.0).tolist()
+        found[1:count:2] = frame.status.ravel().tolist()
+    return found
 
 
 @cache
@@ -195,6 +265,7 @@ def _load_kernels() -> None:
     scene = smallest_scene()
     with RayScene(scene, threads=1) as rays:
         camera.capture(rays, body, moving=moved_bodies(scene))
+        load_flow(rays, moved_bodies(scene))
     camera.sensor_pose(body)
 
 
@@ -202,6 +273,13 @@ def _depends(output: str, given: str) -> bool:
     """The size of an image depends on nothing that moves."""
     del given
     return not output.startswith("frame.")
+
+
+def rays_of(setup: Setup) -> Rays:
+    """The rays of the middles of the pixels, for messages."""
+    camera = camera_of(setup.parameters, setup.sampling.seed, setup.identity)
+    rows, columns = camera.axes.shape[:2]
+    return Rays(camera.axes.reshape(-1, 3), np.zeros(rows * columns), rows, columns)
 
 
 DEPTH_CAMERA = SensorSpec(
@@ -214,6 +292,7 @@ DEPTH_CAMERA = SensorSpec(
         Group(DepthCameraParameters),
         Group(ShutterParameters),
         Group(ImageNoiseParameters),
+        Group(FlowParameters, "flow"),
         Group(FramePlacementParameters),
         Group(MountParameters),
         Group(SceneName),
@@ -225,6 +304,8 @@ DEPTH_CAMERA = SensorSpec(
     ),
     sinks=(Group(ImageFileParameters), Group(FrameTableParameters)),
     frames=ImageWriter,
+    messages=OsiPorts(rays=rays_of),
+    more_files=((Group(FlowFileOutput, "flow"), "flow.npy"),),
     depends=_depends,
     step=0.1,
     packages=(*PACKAGES, *SCENE_PACKAGES),

@@ -60,6 +60,7 @@ class Plan:
         faults: held inputs, by signal.
         inputs: names of the other held inputs, all Reals.
         extra: held values that only Python knows, as long as nothing is watched.
+        nowhere: numbers of a sample that belong to no output, behind those of the reading.
         is_body: whether ``truth`` is the state of a body, and begins like ``BodyState``.
         needs_velocities: whether a body that moves without velocities is worth a warning.
         own: further words of the table, numbers or arrays, by their place.
@@ -75,6 +76,7 @@ class Plan:
     faults: tuple[FaultInputs, ...] = ()
     inputs: tuple[str, ...] = ()
     extra: Floats = field(default_factory=lambda: np.empty(0))
+    nowhere: int = 0
     is_body: bool = False
     needs_velocities: bool = False
     own: Mapping[int, int | Values] = field(default_factory=dict)
@@ -85,12 +87,14 @@ class Plan:
         return [*parts, *((name, at.REAL) for name in self.inputs)]
 
     def outputs(self) -> list[tuple[str, int]]:
-        """Names and types of the outputs, in the order of the kernels."""
+        """Names and types of the outputs but Strings, in the order of the kernels."""
         reading = [
             (name, _TYPE_OF_KIND[quantity.kind])
             for quantity in quantities_of(self.reading).values()
+            if quantity.kind != "string"
             for name, _ in quantity.parts(quantity.default)
         ]
+        reading += [("", at.NOWHERE)] * self.nowhere
         return [*reading, (SAMPLE_COUNT, at.INTEGER), (SAMPLE_TIME, at.REAL)]
 
 
@@ -108,6 +112,8 @@ class Storage:
         places: dict[str, int] = {}
         counts = [0, 0, 0]
         for name, kind in names:
+            if kind == at.NOWHERE:
+                continue
             places[name] = counts[kind]
             counts[kind] += 1
         reals = np.zeros(counts[0])

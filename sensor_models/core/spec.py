@@ -11,7 +11,7 @@ before the names of its quantities, so that a sensor may have the same dataclass
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,6 +116,18 @@ class PresetParameters:
 
 
 @dataclass(frozen=True)
+class LogParameters:
+    """Where results go together with those of other sensors."""
+
+    log: str = string(
+        "",
+        "Path of a log that results go to, which sensors of one process may share: a file for"
+        " Foxglove if it ends with .mcap, else the directory of a bag of ROS 2; empty for none",
+    )
+    log_body: str = string("base_link", "Name of the body's frame in the log")
+
+
+@dataclass(frozen=True)
 class SampleOutputs:
     """Outputs that every sensor has."""
 
@@ -130,6 +142,34 @@ class FrameOutputs:
     count: int = integer(0, "Number of frames so far", name="frame.count")
     time: float = real(0.0, "s", "Instant the newest frame belongs to", name="frame.time")
     file: str = string("", "Path of the newest complete file of a frame", name="frame.file")
+    lost: int = integer(
+        0, "Number of frames whose files could not be written so far", name="frame.lost"
+    )
+
+
+class MessagePorts(Protocol):
+    """Messages in memory for other tools: variables that hold their addresses."""
+
+    @property
+    def parameters(self) -> tuple[Group, ...]:
+        """What messages are made by."""
+
+    @property
+    def inputs(self) -> tuple[Group, ...]:
+        """The variables of messages that are taken; each group is one message."""
+
+    @property
+    def outputs(self) -> tuple[Group, ...]:
+        """The variables of messages that are given; each group is one message."""
+
+    def mime_type(self, name: str) -> str:
+        """The type of the message that a group is about."""
+
+    def wanted(self, parameters: Groups) -> bool:
+        """Whether messages are to be made."""
+
+    def open(self, setup: "Setup") -> Any:
+        """What makes them for one sensor."""
 
 
 def all_depend(output: str, given: str) -> bool:
@@ -161,6 +201,8 @@ class SensorSpec:
     texts: tuple[Any, ...] = ()
     #: Outputs that name further files of the newest frame, and what those names end with.
     more_files: tuple[tuple[Group, str], ...] = ()
+    #: Messages in memory for other tools, if it has any (``messages.ports``).
+    messages: MessagePorts | None = None
     #: Whether an output depends on an input.
     depends: Callable[[str, str], bool] = all_depend
     #: Whether its step is compiled: ``create`` makes a ``stepped.SteppedSensor``.
@@ -173,20 +215,23 @@ class SensorSpec:
     @property
     def all_parameters(self) -> tuple[Group, ...]:
         """Its own parameters, then those that all sensors have, then those of the sinks."""
-        shared = Group(PresetParameters), Group(SamplingParameters)
-        return (*self.parameters, *shared, *self.sinks)
+        shared = Group(PresetParameters), Group(SamplingParameters), Group(LogParameters)
+        messages = () if self.messages is None else self.messages.parameters
+        return (*self.parameters, *shared, *self.sinks, *messages)
 
     @property
     def inputs(self) -> tuple[Group, ...]:
         """All inputs."""
-        return (*self.state, *self.held)
+        messages = () if self.messages is None else self.messages.inputs
+        return (*self.state, *self.held, *messages)
 
     @property
     def outputs(self) -> tuple[Group, ...]:
         """All outputs."""
         if self.frames is not None:
             files = (group for group, _ in self.more_files)
-            return (Group(SampleOutputs), Group(FrameOutputs), *self.readings, *files)
+            messages = () if self.messages is None else self.messages.outputs
+            return (Group(SampleOutputs), Group(FrameOutputs), *self.readings, *files, *messages)
         return (*self.readings, Group(SampleOutputs))
 
     def groups(self) -> tuple[Group, ...]:

@@ -45,7 +45,7 @@ MOST_SAMPLES = 10_000_000
 #: Samples that wait for the sink before Python is entered.
 RING_ROWS = 1024
 
-_CAST: tuple[Callable[[float], Any], ...] = (float, int, bool)
+_CAST: tuple[Callable[[float], Any], ...] = (float, int, bool, float)
 
 NO_MOTION = (
     "the position or the orientation of the body changes while all its velocities are 0, as if "
@@ -87,6 +87,7 @@ class Step:
         storage: Storage | None = None,
         warn: Callable[[str], None] | None = None,
         sink: Sink | None = None,
+        rows: int = RING_ROWS,
         watched: Sequence[str] = (),
         resolve: Callable[[tuple[int, ...]], Floats] | None = None,
     ) -> None:
@@ -100,6 +101,7 @@ class Step:
             storage: where inputs and outputs are; arrays of its own if None.
             warn: is told what is allowed but seldom meant.
             sink: takes all samples, if they are recorded.
+            rows: samples that wait for the sink before Python is entered.
             watched: names of Integers; when one changes, ``resolve`` is asked.
             resolve: gives the plan's ``extra`` values for those of ``watched``, or refuses.
         """
@@ -108,6 +110,7 @@ class Step:
         self._storage = storage if storage is not None else Storage.of(plan)
         self._warn = warn if warn is not None else _ignore
         self._sink, self._resolve, self._most = sink, resolve, most
+        self._rows = rows if sink is not None else 0
         self._function = plan.function.ctypes
         self._outputs = plan.outputs()
         self._make_arrays(start, tuple(watched))
@@ -125,17 +128,20 @@ class Step:
         self._copy = np.zeros_like(plan.state)
         self._extra = np.array(plan.extra, dtype=np.float64)
         self._row = np.zeros(len(self._outputs))
-        self._ring = np.zeros((RING_ROWS if self._sink is not None else 0, self._row.size))
+        self._ring = np.zeros((self._rows, self._row.size))
         self._watched = self._places([(name, at.INTEGER) for name in watched])
         self._noted = np.full(len(watched), -1, np.int64)
         self._settings = np.array([plan.rate])
 
     def _places(self, names: Sequence[tuple[str, int]]) -> NDArray[np.int64]:
         """Where values are; a place outside its array would be somebody else's memory."""
-        places = np.array([self._storage.places[name] for name, _ in names], np.int64)
-        sizes = [self._storage.arrays[kind].size for _, kind in names]
-        if not all(0 <= place < size for place, size in zip(places, sizes, strict=True)):
-            raise ValueError("a variable lies outside the values of its type")
+        places = np.zeros(len(names), np.int64)
+        for number, (name, kind) in enumerate(names):
+            if kind == at.NOWHERE:
+                continue
+            places[number] = self._storage.places[name]
+            if not 0 <= places[number] < self._storage.arrays[kind].size:
+                raise ValueError("a variable lies outside the values of its type")
         return places
 
     def _make_table(self, at_end: bool) -> NDArray[np.int64]:
@@ -152,6 +158,7 @@ class Step:
         for place, word in words.items():
             table[place] = word if isinstance(word, int) else word.ctypes.data
         self._alive = words  # what the addresses point to
+        self._context = int(table.ctypes.data)
         return table
 
     def _addresses(self) -> dict[int, int | Values]:
@@ -206,7 +213,7 @@ class Step:
     @property
     def context(self) -> int:
         """Its first argument."""
-        return int(self._table.ctypes.data)
+        return self._context
 
     # ---- values ------------------------------------------------------------------------------
 
@@ -230,15 +237,17 @@ class Step:
 
     # ---- steps -------------------------------------------------------------------------------
 
-    def observe(self, time: float) -> None:
+    def observe(self, time: float, end: float | None = None) -> None:
         """Take in the inputs as the state at an instant, without a step: at the start.
+
+        ``end`` is that of the step that they came with, if there is one.
 
         Raises:
             ParameterError: as ``advance``.
         """
         self._table[at.OBSERVING] = 1
         try:
-            self._do(time, 0.0)
+            self._do(time, 0.0 if end is None else end - time)
         finally:
             self._table[at.OBSERVING] = 0
 
@@ -260,7 +269,7 @@ class Step:
     def _call(self, time: float, duration: float) -> int:
         """The compiled step, as often as something has to be said or found out for it."""
         while True:
-            code = int(self._function(self.context, time, duration))
+            code = int(self._function(self._context, time, duration))
             if code == at.WARN_ORIENTATION:
                 self._table[at.TOLD_OF_ORIENTATION] = 1
                 self._warn(NO_ORIENTATION)
@@ -388,7 +397,7 @@ class Step:
             StepError: if the arrays are not those of this sensor; nothing has changed then.
             ParameterError: if they hold what no sensor can have.
         """
-        own = self.state()
+        own = Step.state(self)  # a kind may have more, which it takes itself
         if saved.keys() != own.keys() or any(
             saved[name].shape != array.shape or saved[name].dtype != array.dtype
             for name, array in own.items()

@@ -18,15 +18,21 @@ from sensor_models.kernels.math import stepping as at
 MOST_RESULTS = 100_000
 
 
-class _Collector:
-    """A sink that keeps the samples of a step."""
+def _ignore(texts: Mapping[str, str]) -> None:
+    """What is done with texts that nobody shows."""
+    del texts
 
-    def __init__(self) -> None:
+
+class _Collector:
+    """A sink that keeps the samples of a step, as results of a sensor."""
+
+    def __init__(self, sensor: "SteppedSensor") -> None:
+        self._sensor = sensor
         self.results: list[Result] = []
 
     def append(self, index: int, time: float, values: Sequence[Any]) -> None:
         """Keep a sample."""
-        self.results.append(Result(index, time, tuple(values)))
+        self.results.append(self._sensor.result(index, time, values))
 
     def rewind(self, next_index: int) -> None:
         """Forget the samples of a step that is refused."""
@@ -45,8 +51,10 @@ class SteppedSensor:
     ) -> None:
         self._setup = setup
         self._plan = plan
+        #: Takes the texts of the newest result by their names, where there are outputs for them.
+        self.show_texts: Callable[[Mapping[str, str]], None] = _ignore
         self.extra_of = extra_of
-        self._collector = _Collector()
+        self._collector = _Collector(self)
         self._storage = Storage.of(plan)
         self._step = self.step(storage=self._storage, sink=self._collector, most=MOST_RESULTS)
         self._held: Held | None = None
@@ -73,6 +81,15 @@ class SteppedSensor:
             **others,
         )
 
+    @property
+    def more_columns(self) -> Sequence[Any]:
+        """Columns of a record (``output.records``) of what results have behind the readings."""
+        return ()
+
+    def result(self, index: int, time: float, values: Sequence[Any]) -> Result:
+        """A sample from its values as the step has them."""
+        return Result(index, time, tuple(values))
+
     def begin(self, inputs: Inputs) -> list[Result]:
         """Sample 0."""
         return self.advance(inputs, self._setup.start, self._setup.start)
@@ -85,7 +102,7 @@ class SteppedSensor:
         if inputs.held is not self._held:
             self._take(inputs.held)
         self._collector.results = []
-        self._step.observe(t1)
+        self._step.observe(t1, inputs.end)
         self._step.flush()
         return self._collector.results
 

@@ -4,12 +4,13 @@ Model and deviations: ``kernels.gnss.receiver`` and what it names. A receiver ha
 place on the Earth for the origin of the world, and perhaps a scene, which hides satellites.
 
 What is measured is that of the instant of the sample; when it can be seen is a matter of the sensor
-(``sensor``, ``core.latency``).
+(``sensor``, ``step``).
 """
 
 import dataclasses
 import datetime
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,34 +23,19 @@ from sensor_models.core.random import stream_key
 from sensor_models.gnss import rinex
 from sensor_models.gnss.constellation import Constellation, read_yuma, walker_constellation
 from sensor_models.gnss.mirrors import find_mirrors, opaque_materials
-from sensor_models.gnss.nmea import NmeaFix, sentences
 from sensor_models.gnss.parameters import (
     ConstellationChoice,
     GnssParameters,
     GnssReading,
     Multipath,
 )
+from sensor_models.gnss.texts import Texts
 from sensor_models.kernels.gnss import dilution, multipath, receiver
 from sensor_models.kernels.gnss import layout as at
 from sensor_models.kernels.gnss import sky as above
 from sensor_models.scene.tracing import MovingBodies, RayScene
 
 Floats = NDArray[np.float64]
-
-
-def parse_utc(text: str) -> datetime.datetime:
-    """An instant in ISO 8601; without a zone it is UTC."""
-    try:
-        # "Z" is understood by Python from 3.11 on.
-        instant = datetime.datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
-    except ValueError:
-        raise ParameterError(
-            f"utc_start = {text!r} is no date and time, allowed is ISO 8601 such as "
-            "2026-01-01T00:00:00Z"
-        ) from None
-    if instant.tzinfo is None:
-        return instant.replace(tzinfo=datetime.timezone.utc)
-    return instant.astimezone(datetime.timezone.utc)
 
 
 def constellation_of(parameters: GnssParameters) -> Constellation:
@@ -59,20 +45,9 @@ def constellation_of(parameters: GnssParameters) -> Constellation:
     return walker_constellation(parameters.constellation)
 
 
-def pack(
-    parameters: GnssParameters,
-    mount: MountParameters,
-    origin: Georeference,
-    *,
-    start: float = 0.0,
-    has_scene: bool = False,
-) -> Floats:
+def pack(parameters: GnssParameters, mount: MountParameters, *, start: float = 0.0) -> Floats:
     """The parameters as the kernels take them."""
     packed = np.zeros(at.PARAMETERS_SIZE)
-    place = (origin.latitude, origin.longitude, origin.height)
-    packed[at.ORIGIN : at.ORIGIN + 3] = origin.ecef
-    packed[at.WORLD_AXES : at.WORLD_AXES + 9] = origin.axes.ravel()
-    packed[at.ORIGIN_GEODETIC : at.ORIGIN_GEODETIC + 3] = place
     packed[at.LEVER : at.LEVER + 3] = mount.position
     packed[at.MODE] = parameters.error_mode
     packed[at.CORRELATED : at.CORRELATED + 2] = parameters.error_correlated
@@ -84,14 +59,71 @@ def pack(
     packed[at.RANGE_WHITE] = parameters.range_white
     packed[at.TIME_OF_WEEK] = parameters.time_of_week - start
     packed[at.LEAST_SINE] = math.sin(parameters.elevation_mask)
-    packed[at.HAS_SCENE] = has_scene
     packed[at.MULTIPATH] = parameters.multipath
     packed[at.NLOS_PROBABILITY] = parameters.nlos_probability
     packed[at.NLOS_MEAN] = parameters.nlos_mean
     packed[at.SOLUTION] = parameters.solution
     packed[at.CONVERGENCE_TIME] = parameters.rtk_convergence_time
     packed[at.LEAST_SATELLITES] = parameters.rtk_minimum_satellites
+    packed[at.DROPOUT_INTERVAL] = parameters.dropout_interval
+    packed[at.DROPOUT_DURATION] = parameters.dropout_duration
     return packed
+
+
+def pack_world(origin: Georeference, *, has_scene: bool) -> Floats:
+    """A world as the kernels take it."""
+    packed = np.zeros(at.WORLD_SIZE)
+    place = (origin.latitude, origin.longitude, origin.height)
+    packed[at.ORIGIN : at.ORIGIN + 3] = origin.ecef
+    packed[at.WORLD_AXES : at.WORLD_AXES + 9] = origin.axes.ravel()
+    packed[at.ORIGIN_GEODETIC : at.ORIGIN_GEODETIC + 3] = place
+    packed[at.HAS_SCENE] = has_scene
+    return packed
+
+
+def new_keys(seed: int, sensor: str) -> NDArray[np.uint64]:
+    """The keys of the random terms of a receiver."""
+    return np.stack([stream_key(seed, sensor, term) for term in at.TERMS])
+
+
+def new_work() -> Floats:
+    """Memory for the kernels to work in."""
+    return np.zeros((dilution.WORK_ROWS, *[dilution.MOST_COLUMNS] * 2))
+
+
+def reading_of(row: Sequence[float]) -> GnssReading:
+    """A reading without texts from its values, in the order of the kernels."""
+    return GnssReading(
+        latitude=row[0],
+        longitude=row[1],
+        height=row[2],
+        velocity=(row[3], row[4], row[5]),
+        fix=int(row[6]),
+        carrier_solution=int(row[7]),
+        satellites=int(row[8]),
+        dop_geometric=row[9],
+        dop_position=row[10],
+        dop_horizontal=row[11],
+        dop_vertical=row[12],
+        dop_time=row[13],
+        accuracy=(row[14], row[15]),
+    )
+
+
+class HidingScene:
+    """What a scene does to signals: what it hides, and what it mirrors."""
+
+    def __init__(self, rays: RayScene, multipath_is: Multipath) -> None:
+        self._rays = rays
+        self._opaque = opaque_materials(rays.scene)
+        self._mirrors = np.zeros((0, multipath.MIRROR_SIZE))
+        if multipath_is == Multipath.image:
+            self._mirrors = find_mirrors(rays.scene)
+
+    def look(self, place: Floats, sky: Floats, bodies: MovingBodies | None) -> None:
+        """Mark in a sky what cannot be seen from a place, its bodies being where they are."""
+        args = (self._opaque, place, self._mirrors, sky)
+        self._rays.run(multipath.look, *args, bodies=bodies, threads=1)
 
 
 class Gnss:
@@ -120,41 +152,14 @@ class Gnss:
     ) -> None:
         self.parameters = parameters
         self.constellation = constellation_of(parameters)
-        self._start, self._utc = start, parse_utc(parameters.utc_start)
+        self._start, self._texts = start, Texts(parameters, self.constellation)
         self._is_first = True  # whether the newest sample is number 0
-        self._mount = mount or MountParameters()
-        self._keys = np.stack([stream_key(seed, sensor, term) for term in at.TERMS])
-        self._work = np.zeros((dilution.WORK_ROWS, *[dilution.MOST_COLUMNS] * 2))
-        self.enter(origin or Georeference(), rays)
+        self._keys, self._work = new_keys(seed, sensor), new_work()
+        self._packed = pack(parameters, mount or MountParameters(), start=start)
+        sees = rays is not None and parameters.sky_visibility
+        self._world = pack_world(origin or Georeference(), has_scene=sees)
+        self._scene = HidingScene(rays, parameters.multipath) if rays is not None and sees else None
         self._set_up_memory()
-
-    def enter(self, origin: Georeference, rays: RayScene | None) -> None:
-        """Go to another place on the Earth and into another scene; what was measured stays."""
-        self._rays = rays if self.parameters.sky_visibility else None
-        self._origin = origin
-        self._packed = pack(
-            self.parameters,
-            self._mount,
-            origin,
-            start=self._start,
-            has_scene=self._rays is not None,
-        )
-        self._opaque = np.zeros(0, np.bool_)
-        self._mirrors = np.zeros((0, multipath.MIRROR_SIZE))
-        if self._rays is not None:
-            self._opaque = opaque_materials(self._rays.scene)
-            if self.parameters.multipath == Multipath.image:
-                self._mirrors = find_mirrors(self._rays.scene)
-
-    @property
-    def start(self) -> float:
-        """The time that ``time_of_week`` and ``utc_start`` belong to, s."""
-        return self._start
-
-    @start.setter
-    def start(self, start: float) -> None:
-        self._start = start
-        self.enter(self._origin, self._rays)
 
     def _set_up_memory(self) -> None:
         """One array for all that changes, and its parts."""
@@ -190,22 +195,21 @@ class Gnss:
     ) -> None:
         """As ``sample``, without making a reading."""
         self._is_first = index == 0
-        p, state, satellites = self._packed, self._state, self._satellites
-        orbits, work, keys = self.constellation.orbits, self._work, self._keys
-        if self._rays is None:
-            begun = receiver.sample(p, keys, index, time, body, orbits, state, satellites, work)
+        p, world, keys, orbits = self._packed, self._world, self._keys, self.constellation.orbits
+        own = self._state, self._satellites, self._work
+        if self._scene is None:
+            begun = receiver.sample(p, world, keys, index, time, body, orbits, *own)
             self._refuse(begun, time, body)
         else:
             self._refuse(self._begin(index, time, body), time, body)
-            scene, place, sky = (self._opaque, self._mirrors), self._place, self._sky
-            self._rays.run(multipath.look, scene[0], place, scene[1], sky, bodies=bodies, threads=1)
-            receiver.finish(p, keys, index, time, True, orbits, state, satellites, work)
+            self._scene.look(self._place, self._sky, bodies)
+            receiver.finish(p, world, keys, index, time, True, orbits, *own)
 
     def _begin(self, index: int, time: float, body: Floats) -> int:
         """Place the antenna and survey the sky; below 0 for a sample that cannot be taken."""
         orbits = self.constellation.orbits
         begun: int = receiver.begin(
-            self._packed, index, time, body, orbits, self._state, self._satellites
+            self._packed, self._world, index, time, body, orbits, self._state, self._satellites
         )
         return begun
 
@@ -226,7 +230,7 @@ class Gnss:
 
         For receivers without a scene.
         """
-        if self._rays is not None:
+        if self._scene is not None:
             raise ParameterError("a batch of samples is for a receiver without a scene")
         times = np.ascontiguousarray(times, dtype=np.float64)
         states = np.ascontiguousarray(bodies, dtype=np.float64)
@@ -235,6 +239,7 @@ class Gnss:
         readings = np.empty((len(times), at.READING_SIZE))
         done = receiver.sample_batch(
             self._packed,
+            self._world,
             self._keys,
             first_index,
             times,
@@ -254,78 +259,39 @@ class Gnss:
     @property
     def reading(self) -> GnssReading:
         """The newest sample, without its texts."""
-        row = self._state[: at.READING_SIZE].tolist()
-        v, d, a = at.VELOCITY, at.DILUTIONS, at.ACCURACY
-        return GnssReading(
-            latitude=row[at.LATITUDE],
-            longitude=row[at.LONGITUDE],
-            height=row[at.HEIGHT],
-            velocity=(row[v], row[v + 1], row[v + 2]),
-            fix=int(row[at.FIX]),
-            carrier_solution=int(row[at.CARRIER]),
-            satellites=int(row[at.SATELLITES]),
-            dop_geometric=row[d],
-            dop_position=row[d + 1],
-            dop_horizontal=row[d + 2],
-            dop_vertical=row[d + 3],
-            dop_time=row[d + 4],
-            accuracy=(row[a], row[a + 1]),
-        )
+        return reading_of(self._state[at.LATITUDE : at.IN_USE].tolist())
 
     def with_texts(self, reading: GnssReading) -> GnssReading:
         """A reading of the newest sample with the texts that the parameters ask for."""
-        nmea = sentences(self._nmea_fix(reading)) if self.parameters.nmea_on else ""
-        ranges = self._rinex_epoch() if self.parameters.rinex_on else ""
-        if not (nmea or ranges):
+        if not self._texts.wanted:
             return reading
-        return dataclasses.replace(reading, nmea_sentences=nmea, rinex_epoch=ranges)
-
-    def _nmea_fix(self, reading: GnssReading) -> NmeaFix:
-        systems = {satellite.system for satellite in self.constellation.satellites}
-        return NmeaFix(
-            reading,
-            self.utc_at(float(self._state[at.TIME])),
-            [self.constellation.satellites[number] for number in self._in_use()],
-            talker="GP" if len(systems) == 1 else "GN",
-            solution=self.parameters.solution,
-            geoid_undulation=self.parameters.geoid_undulation,
-        )
-
-    def _rinex_epoch(self) -> str:
-        """The ranges of the newest sample, as in a file: the first comes behind the header."""
-        utc = self.utc_at(float(self._state[at.TIME]))
-        text = rinex.epoch(utc, self.observations)
-        if not self._is_first:
-            return text
+        time, ranges = float(self._state[at.TIME]) - self._start, self.ranges.tolist()
         place = self._place[above.IN_ECEF : above.GEODETIC].tolist()
-        return rinex.header(self.constellation.satellites, utc, place) + text
+        return dataclasses.replace(
+            reading,
+            nmea_sentences=self._texts.nmea(reading, time, ranges),
+            rinex_epoch=self._texts.rinex(time, ranges, place, is_first=self._is_first),
+        )
 
     def utc_at(self, time: float) -> datetime.datetime:
         """UTC at a time of the simulation."""
-        try:
-            return self._utc + datetime.timedelta(seconds=time - self._start)
-        except OverflowError:
-            raise ParameterError(
-                f"time = {time} s is no date after utc_start = {self.parameters.utc_start}, "
-                "allowed are the years 1 to 9999"
-            ) from None
-
-    def _in_use(self) -> list[int]:
-        """The satellites that the newest fix was made of, by their row."""
-        words = [int(word) for word in self._state[at.IN_USE : at.IN_USE + at.WORDS]]
-        return [n for n in range(at.MOST_SATELLITES) if words[n // at.BITS] >> n % at.BITS & 1]
+        return self._texts.utc_at(time - self._start)
 
     @property
-    def observations(self) -> list[rinex.Observation]:
-        """The satellites in use at the newest sample, with their pseudoranges in m.
+    def ranges(self) -> Floats:
+        """The pseudoranges of all satellites at the newest sample, m, 0 for those not in use.
 
         The error of a range is that of ``pseudorange``; other error models have none.
         """
-        time = self._packed[at.TIME_OF_WEEK] + self._state[at.TIME]
-        ways = self.constellation.positions(time) - self._place[above.IN_ECEF : above.GEODETIC]
-        ranges = np.linalg.norm(ways, axis=1) + self._sky[:, above.ERROR]
-        satellites = self.constellation.satellites
-        return [(satellites[n], float(ranges[n])) for n in self._in_use()]
+        found = np.empty(len(self.constellation.orbits))
+        orbits, state, satellites = self.constellation.orbits, self._state, self._satellites
+        receiver.ranges_of(self._packed, orbits, state, satellites, found)
+        return found
+
+    @property
+    def observations(self) -> list[rinex.Observation]:
+        """The satellites in use at the newest sample, with their pseudoranges in m."""
+        return self._texts.observations(self.ranges.tolist())
 
     @property
     def sky(self) -> Floats:

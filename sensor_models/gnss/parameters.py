@@ -181,12 +181,29 @@ class GnssParameters:
     rtk_minimum_satellites: int = integer(
         5, "Satellites that a fixed RTK solution needs", minimum=1, name="rtk.minimum_satellites"
     )
+    dropout_interval: float = real(
+        0.0,
+        "s",
+        "Mean time from one loss of all signals to the next, at random; 0 for none",
+        minimum=0.0,
+        name="dropout.interval",
+    )
+    dropout_duration: float = real(
+        2.0,
+        "s",
+        "Mean length of a loss of all signals",
+        minimum=1e-9,
+        name="dropout.duration",
+    )
     latency: float = real(
         0.0, "s", "Time from the instant of a fix until it is on the outputs", minimum=0.0
     )
     nmea_on: bool = boolean(False, "Whether NMEA sentences are made", name="nmea.on")
     rinex_on: bool = boolean(
         False, "Whether pseudoranges are given as epochs of a RINEX file", name="rinex.on"
+    )
+    record_pseudoranges: bool = boolean(
+        False, "Whether a record has the pseudorange of each satellite, NaN for one not in use"
     )
     geoid_undulation: float = real(
         0.0,

@@ -5,35 +5,43 @@ world is; the parameters ``origin.*`` win over that, if one of them is not zero.
 the sky is open. Movable bodies hide satellites where they were at the instant of the sample.
 
 Faults act on what the receiver reports, and so on its NMEA sentences, but neither on the receiver
-itself nor on its pseudoranges. A sample comes out after the latency (``core.latency``).
+itself nor on its pseudoranges. A sample comes out after the latency (``kernels.gnss.latency``); its
+number and its instant stay those of its measurement, and those that are on their way when a run
+ends never come out.
 """
 
-import dataclasses
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.core.clock import START
-from sensor_models.core.faults import Fault, FaultPort, check_fault
-from sensor_models.core.frames import IDENTITY, BodyState, MountParameters, interpolate_body
+from sensor_models.core.frames import IDENTITY, BodyState, MountParameters
 from sensor_models.core.georeference import Georeference
-from sensor_models.core.latency import DelayedSensor
 from sensor_models.core.placement import PlacementParameters, placed
-from sensor_models.core.sensor import Arrays, Held, Inputs, Result, SampledSensor, Setup
-from sensor_models.core.spec import PACKAGES, SCENE_PACKAGES, Group, Groups, SensorSpec
-from sensor_models.gnss.gnss import Gnss
-from sensor_models.gnss.parameters import (
-    EAST_NORTH_UP,
-    ErrorMode,
-    GnssParameters,
-    GnssReading,
-    Multipath,
+from sensor_models.core.sensor import Result, Setup
+from sensor_models.core.spec import PACKAGES, SCENE_PACKAGES, Group, SensorSpec
+from sensor_models.core.stepped import SteppedSensor
+from sensor_models.gnss.gnss import (
+    Gnss,
+    HidingScene,
+    constellation_of,
+    new_keys,
+    new_work,
+    pack,
+    pack_world,
+    reading_of,
 )
-from sensor_models.kernels.math import faults
-from sensor_models.output.records import RecordParameters
+from sensor_models.gnss.parameters import ErrorMode, GnssParameters, GnssReading, Multipath
+from sensor_models.gnss.step import FAULTS, ReceiverStep, receiver_plan
+from sensor_models.gnss.texts import Texts
+from sensor_models.kernels.gnss import layout as of
+from sensor_models.kernels.gnss import sky as above
+from sensor_models.kernels.gnss.steps import VALUES
+from sensor_models.output.records import Column, RecordParameters
 from sensor_models.output.text_logs import TextFile
 from sensor_models.scene.history import MovingBodies, Sight
 from sensor_models.scene.pose_memory import BODY_SIZE
@@ -42,152 +50,205 @@ from sensor_models.scene.tracing import RayScene
 from sensor_models.sight.scene import OptionalScene, SceneNumber
 from sensor_models.sight.smallest import moved_bodies, smallest_scene
 
-Vector = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
-#: The signals that can be at fault, in the order of their slots.
-SIGNALS = ("latitude", "longitude", "height", *(f"velocity.{axis}" for axis in EAST_NORTH_UP))
-#: Before the names of the arrays of the receiver in a saved state.
-RECEIVER = "receiver."
+#: What a result has between its readings and its ranges: the place of the antenna.
+_PLACE = slice(VALUES, VALUES + 3)
 
 
-class FaultySignals:
-    """Faults on the signals of readings; what they hold is in ``slots``."""
+class KnownScene:
+    """A scene that a receiver is in, and what is known of its bodies."""
 
-    def __init__(self) -> None:
-        self.slots = np.zeros((len(SIGNALS), faults.SLOT_SIZE))
-        self._ports = [FaultPort(signal, has_limits=False) for signal in SIGNALS]
+    def __init__(self, handle: SceneHandle, multipath: Multipath) -> None:
+        self.handle = handle
+        self._hiding = HidingScene(handle.rays(placed=False), multipath)
 
-    def apply(self, reading: GnssReading, time: float, held: Groups) -> GnssReading:
-        """A reading with the faults that are held."""
-        values = [reading.latitude, reading.longitude, reading.height, *reading.velocity]
-        for row, (signal, port) in enumerate(zip(SIGNALS, self._ports, strict=True)):
-            fault = port.packed(held.of(Fault, f"fault.{signal}"))
-            values[row] = faults.apply(fault, self.slots[row], values[row], time, 0.0, 0.0)
-        latitude, longitude, height, east, north, up = map(float, values)
-        return dataclasses.replace(
-            reading,
-            latitude=latitude,
-            longitude=longitude,
-            height=height,
-            velocity=(east, north, up),
-        )
+    def look(self, place: Floats, sky: Floats, sight: Sight, time: float) -> None:
+        """Mark in a sky what cannot be seen at an instant."""
+        bodies: MovingBodies | None = sight.over(time, 0.0, 0)[0]
+        self._hiding.look(place, sky, bodies)
 
 
-class FaultyGnss:
-    """A receiver whose readings may be at fault, as what samples (``core.sensor``)."""
-
-    def __init__(self, gnss: Gnss) -> None:
-        self.gnss = gnss
-        self.signals = FaultySignals()
-
-    @property
-    def state(self) -> Vector:
-        """All that changes."""
-        return np.concatenate([self.gnss.state, self.signals.slots.ravel()])
-
-    @state.setter
-    def state(self, state: Vector) -> None:
-        own, slots = np.split(state, [len(state) - self.signals.slots.size])
-        self.gnss.state = own
-        self.signals.slots[:] = slots.reshape(self.signals.slots.shape)
-
-    def reset(self) -> None:
-        """Back to before the first sample."""
-        self.gnss.reset()
-        self.signals.slots[:] = 0.0
-
-
-class GnssSensor:
+class GnssSensor(SteppedSensor):
     """A receiver that samples while the states of its body become known."""
 
     def __init__(self, setup: Setup) -> None:
-        parameters = setup.parameters.of(GnssParameters)
-        seed, identity = setup.sampling.seed, setup.identity
+        own = self._parameters = setup.parameters.of(GnssParameters)
+        self._origin = setup.parameters.of(Georeference)
+        self._constellation = constellation_of(own)
+        self._texts = Texts(own, self._constellation)
+        self._recorded = own.record_pseudoranges and setup.parameters.of(RecordParameters).record
+        self._start = setup.start
+        #: The scenes that samples of a step may be in, by numbers of our own, as handles are others
+        #: in another process; and which of them is now, 0 for none.
+        self._scenes: dict[int, KnownScene] = {}
+        self._now = 0
+        self._goes_on: int | None = None  # the number of a scene in a state that is taken over
+        self._sight, self._follows = Sight(), False
+        self._made: tuple[Any, tuple[str, str]] = ((), ("", ""))
+        if own.sky_visibility:
+            _load_kernels()
+        plan = self._new_plan(setup)
+        self._place = plan.state[of.PLACE : of.PLACE + above.PLACE_SIZE]
+        count = len(self._constellation.orbits)
+        each = plan.state[of.STATE_SIZE : of.STATE_SIZE + count * of.SATELLITE_SIZE]
+        self._sky = each.reshape(count, of.SATELLITE_SIZE)[:, : above.SKY_SIZE]
+        super().__init__(setup, plan, self._world_of)
+
+    def _new_plan(self, setup: Setup) -> Any:
+        """The plan of the step."""
+        own, seed, identity = self._parameters, setup.sampling.seed, setup.identity
         mount = setup.parameters.of(MountParameters)
         mount = placed(mount, setup.parameters.of(PlacementParameters), seed, identity)
-        if parameters.sky_visibility:
-            _load_kernels()
-        self._origin = setup.parameters.of(Georeference)
-        self._gnss = Gnss(
-            parameters, mount, self._origin, seed=seed, sensor=identity, start=setup.start
+        return receiver_plan(
+            pack(own, mount, start=setup.start),
+            new_keys(seed, identity),
+            self._constellation.orbits,
+            new_work(),
+            pack_world(self._origin, has_scene=False),
+            rate=setup.sampling.sample_rate,
+            latency_is=own.latency,
+            ranges=self._texts.wanted or self._recorded,
+            texts=self._texts.wanted,
         )
-        self._faulty = FaultyGnss(self._gnss)
-        sampled = SampledSensor(setup, self._faulty, self._measure, interpolate_body, _check)
-        self._delayed = DelayedSensor(setup, sampled, parameters.latency)
-        self._start = setup.start
-        self._scene: SceneHandle | None = None
-        self._sight = Sight()
-        self._followed: SceneHandle | None = None
 
-    def begin(self, inputs: Inputs) -> Iterator[Result]:
-        """Sample 0, if it comes out at once."""
-        return self.advance(inputs, self._start, self._start)
+    def step(self, **given: Any) -> ReceiverStep:
+        """The step of this receiver, on values that lie somewhere; they share its state."""
+        setup = self._setup
+        here = {"start": setup.start, "warn": setup.warn}
+        self._step_of_run = ReceiverStep(self, self._plan, setup.sampling, **here, **given)
+        return self._step_of_run
 
-    def advance(self, inputs: Inputs, t0: float, t1: float) -> Iterator[Result]:
-        """The fixes that come out until the end of the step."""
-        scene = inputs.held.scene
-        if scene is not None:
-            self._sight.follow(scene, t0)
-        self._followed = scene
-        return self._delayed.advance(inputs, t0, t1)
+    # ---- scenes ------------------------------------------------------------------------------
 
-    def _measure(self, index: int, time: float, body: Vector, held: Held) -> GnssReading:
-        self._enter(held.scene)
-        self._gnss.measure(index, time, body, self._bodies(held.scene, time))
-        reading = self._faulty.signals.apply(self._gnss.reading, time, held.groups)
-        return self._gnss.with_texts(reading)
-
-    def _enter(self, scene: SceneHandle | None) -> None:
-        """Be in a scene from now on, or under an open sky."""
-        if scene is self._scene:
-            return
+    def _world_of(self, scene: SceneHandle | None) -> Floats:
+        """The number of a scene, and the world that it is in."""
+        self._now = 0
         if scene is None:
-            self._gnss.enter(self._origin, None)
+            return np.append(0.0, pack_world(self._origin, has_scene=False))
+        sees = self._parameters.sky_visibility
+        if sees:
+            self._now = self._number_of(scene)
+            known = self._scenes.get(self._now)
+            if known is None or known.handle is not scene:
+                self._scenes[self._now] = KnownScene(scene, self._parameters.multipath)
+        origin = self._origin.or_else(scene.scene.origin)
+        return np.append(self._now, pack_world(origin, has_scene=sees))
+
+    def _number_of(self, scene: SceneHandle) -> int:
+        """1 or 2: that of the newest state if this is its scene, else the other."""
+        if self._goes_on:
+            return self._goes_on
+        before = self._step_of_run.scene_before
+        known = self._scenes.get(before)
+        if known is not None and known.handle is scene:
+            return before
+        return 2 if before == 1 else 1
+
+    def start_step(self, end: float) -> None:
+        """A step begins: bodies may have moved. Its end must have a date, for texts."""
+        self._follows = False
+        if self._texts.wanted and math.isfinite(end):
+            self._texts.utc_at(end - self._start)
+
+    def end_step(self) -> None:
+        """Leave the scenes that no later sample is in."""
+        for number in [number for number in self._scenes if number != self._now]:
+            del self._scenes[number]
+
+    def look(self, scene: int, time: float, since: float) -> None:
+        """Mark the satellites that a scene hides at an instant.
+
+        The scene of now is followed from the state that was known before the step. Another one is
+        that of a sample before this one came; after a saved state it may have another handle.
+        """
+        known = self._scenes.get(scene) or self._scenes.get(self._now)
+        if known is None:
+            return
+        if known is self._scenes.get(self._now):
+            self._follow(since)
+            sight = self._sight
         else:
-            sees = self._gnss.parameters.sky_visibility
-            rays = scene.rays(placed=False) if sees else None
-            self._gnss.enter(self._origin.or_else(scene.scene.origin), rays)
-        self._scene = scene
-
-    def _bodies(self, scene: SceneHandle | None, time: float) -> MovingBodies | None:
-        """Where the movable bodies of a scene are at an instant."""
-        if scene is None or not self._gnss.parameters.sky_visibility:
-            return None
-        sight = self._sight
-        if scene is not self._followed:  # of a sample before the one that another scene came with
             sight = Sight()
-            sight.follow(scene, time)
-        return sight.over(time, 0.0, 0)[0]
+            sight.follow(known.handle, time)
+        known.look(self._place, self._sky, sight, time)
 
-    def state(self) -> Arrays:
-        """What the receiver remembers, and what it knows of bodies."""
-        receiver = {f"{RECEIVER}{name}": a for name, a in self._delayed.state().items()}
-        return {**receiver, "bodies": self._sight.state}
+    def _follow(self, since: float) -> None:
+        known = self._scenes.get(self._now)
+        if known is not None and not self._follows:
+            self._sight.follow(known.handle, since)
+            self._follows = True
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from ``state()`` of this or an equal sensor."""
-        sight = Sight.of(arrays)
-        self._delayed.restore(
-            {
-                name.removeprefix(RECEIVER): array
-                for name, array in arrays.items()
-                if name.startswith(RECEIVER)
-            }
-        )
-        self._sight = sight
+    def bodies(self, since: float) -> Floats:
+        """What is known of the bodies of the scene of now."""
+        self._follows = False
+        self._follow(since)
+        return self._sight.state
+
+    @contextmanager
+    def going_on(self, scene: int) -> Iterator[None]:
+        """Take over a state: the scene that is looked for meanwhile has this number in it."""
+        scenes, now = self._scenes.copy(), self._now
+        self._goes_on = scene
+        try:
+            yield
+        except BaseException:
+            self._scenes, self._now = scenes, now
+            raise
+        finally:
+            self._goes_on = None
+
+    def restored(self, sight: Sight, start: float) -> None:
+        """Take over what was known of bodies, in a run that started then."""
+        self._sight, self._start = sight, start
         # An instance that is made from a state was not there at the start.
-        self._gnss.start = float(arrays[f"{RECEIVER}timeline.clock"][START])
+        self._plan.parameters[of.TIME_OF_WEEK] = self._parameters.time_of_week - start
+
+    # ---- results -----------------------------------------------------------------------------
+
+    @property
+    def more_columns(self) -> Sequence[Column]:
+        """Columns of pseudoranges, if a record is to have them."""
+        if not self._recorded:
+            return ()
+        text = "Pseudorange of the satellite, NaN where it is not in use"
+        names = [satellite.name for satellite in self._constellation.satellites]
+        return [Column(f"pseudorange.{name}", "real", "m", text) for name in names]
+
+    def result(self, index: int, time: float, values: Sequence[Any]) -> Result:
+        """A sample with its texts, and with its ranges if they are recorded."""
+        ranges = values[VALUES + 3 :] if self._recorded else ()
+        known = tuple(r or math.nan for r in ranges)
+        return Result(index, time, (*values[:VALUES], *self._words(index, time, values), *known))
+
+    def tell(self, row: Floats) -> None:
+        """Show the texts of the newest result."""
+        if self._texts.wanted:
+            *values, count, time = row.tolist()
+            nmea, rinex = self._words(int(count) - 1, time, values)
+            self.show_texts({"nmea.sentences": nmea, "rinex.epoch": rinex})
+
+    def _words(self, index: int, time: float, values: Sequence[Any]) -> tuple[str, str]:
+        """The texts of a result; the newest is asked for twice, to be shown and to be recorded."""
+        if not self._texts.wanted:
+            return "", ""
+        key = (index, time, *values)
+        if self._made[0] != key:
+            since, ranges = time - self._start, values[VALUES + 3 :]
+            nmea = self._texts.nmea(reading_of(values), since, ranges)
+            first = index == 0
+            self._made = (
+                key,
+                (
+                    nmea,
+                    self._texts.rinex(since, ranges, values[_PLACE], is_first=first),
+                ),
+            )
+        return self._made[1]
 
     def close(self) -> None:
         """Leave the scene."""
-        self._enter(None)
-        self._delayed.close()
-
-
-def _check(held: Groups) -> None:
-    """Refuse faults that cannot be applied."""
-    for signal in SIGNALS:
-        check_fault(held.of(Fault, f"fault.{signal}"), signal, has_limits=False)
+        self._scenes.clear()
 
 
 @cache
@@ -212,7 +273,7 @@ GNSS = SensorSpec(
     text="GNSS receiver: position, velocity and time on a georeferenced world",
     create=GnssSensor,
     state=(Group(BodyState),),
-    held=(Group(SceneNumber), *(Group(Fault, f"fault.{signal}") for signal in SIGNALS)),
+    held=(Group(SceneNumber), *FAULTS),
     parameters=(
         Group(GnssParameters),
         Group(Georeference),
@@ -227,6 +288,7 @@ GNSS = SensorSpec(
         TextFile("rinex.epoch", "rinex.on", "rnx"),
     ),
     depends=_depends,
+    compiled=True,
     step=0.1,
     packages=(*PACKAGES, *SCENE_PACKAGES),
 )

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sensor_models.core.clock import SamplingParameters
 from sensor_models.core.faults import Fault
 from sensor_models.core.frames import XYZ, BodyState, MountParameters
 from sensor_models.core.placement import PlacementParameters, placed
 from sensor_models.core.quantities import integer, real
 from sensor_models.core.sensor import Setup
-from sensor_models.core.spec import SCENE_HANDLE, Group, SensorSpec, scalars_of
+from sensor_models.core.spec import SCENE_HANDLE, Group, Groups, SensorSpec, scalars_of
 from sensor_models.core.stepped import SteppedSensor
 from sensor_models.inertial.accelerometer import (
     Accelerometer,
@@ -160,9 +161,9 @@ def make_magnetometer(setup: Setup) -> SteppedSensor:
     return _stepped(setup, model)
 
 
-def make_imu(setup: Setup) -> SteppedSensor:
-    """The IMU with its noise streams, in the magnetic field of its parameters."""
-    of = setup.parameters.of
+def imu_of(parameters: Groups, identity: str) -> Imu:
+    """The IMU that parameters describe, in the magnetic field of its own."""
+    of, sampling = parameters.of, parameters.of(SamplingParameters)
     subsensors = Subsensors(
         accelerometer=of(AccelerometerParameters, A),
         gyroscope=of(GyroscopeParameters, G),
@@ -171,18 +172,23 @@ def make_imu(setup: Setup) -> SteppedSensor:
         gyroscope_pose=of(SubsensorPose, G),
         magnetometer_pose=of(SubsensorPose, M),
     )
-    model = Imu(
+    mount, placement = of(MountParameters), of(PlacementParameters)
+    return Imu(
         of(ImuParameters),
         subsensors,
-        _mount(setup),
-        setup.sampling.seed,
-        setup.identity,
-        setup.sampling.sample_rate,
+        placed(mount, placement, sampling.seed, identity),
+        sampling.seed,
+        identity,
+        sampling.sample_rate,
         of(GravityParameters),
         of(AccelerationInputs),
         of(EarthParameters, M).field(),
     )
-    return _stepped(setup, model)
+
+
+def make_imu(setup: Setup) -> SteppedSensor:
+    """The IMU with its noise streams, in the magnetic field of its parameters."""
+    return _stepped(setup, imu_of(setup.parameters, setup.identity))
 
 
 #: The sensor that an increment is made of.

@@ -4,4 +4,5 @@ They import nothing of the package above them, so that they can be compiled, cac
 alone. Importing this package sets up the cache they are stored in (``kernels.cache``).
 """
 
-from sensor_models.kernels import cache as cache
+# All kernels are called with it, and its source may be gone by then: an FMU's copy goes with it.
+from sensor_models.kernels.math import unpacking as unpacking

@@ -37,6 +37,7 @@ from sensor_models.lidar.parameters import (
     ScanMode,
 )
 from sensor_models.lidar.patterns import PatternParameters, ScanPattern, make_pattern
+from sensor_models.lidar.walk import RAYS, WalkParameters, walk_table
 from sensor_models.light.beam import BeamParameters, pack_beam
 from sensor_models.light.media import absorption_by_extinction, pack_media
 from sensor_models.light.surfaces import pack_materials
@@ -73,6 +74,7 @@ class Lidar:
         ambient: AmbientParameters | None = None,
         mount: MountParameters | None = None,
         *,
+        walk: WalkParameters | None = None,
         seed: int = 0,
         identity: str = "Lidar",
         rate: float = 0.0,
@@ -89,10 +91,13 @@ class Lidar:
             if isinstance(pattern, ScanPattern)
             else make_pattern(pattern or PatternParameters(), duration)
         )
-        self._beam = pack_beam(self.beam)
+        self._shape = pack_beam(self.beam)
+        self._beam = self._shape.copy()
         if not self.parameters.beam_on:
             self._beam[:2] = 0.0  # neither spread nor width: the factor is 1
         self._keys = np.array([stream_key(seed, identity, term) for term in TERMS])
+        self.walk = walk or WalkParameters()
+        self._walk = walk_table(self.walk, beam_spread(RAYS, 1.0)[:, 0])
         self._spread = beam_spread(self.parameters.subrays, self.beam.divergence_half_angle)
         self._materials: tuple[Scene, Floats, Floats, NDArray[np.int32]] | None = None
         self._angles: tuple[int, Floats, NDArray[np.float32], NDArray[np.float32]] | None = None
@@ -245,12 +250,19 @@ class Lidar:
             )
         return self._angles[1:]
 
-    def _path(self, scene: Scene, frame: int) -> Path:
+    def expect(self, scene: Scene) -> tuple[Floats, Floats, NDArray[np.int32]]:
+        """What rays of this lidar meet in a scene: surfaces, media, and the media of its volumes.
+
+        ``ParameterError`` if a material or a medium of it knows nothing of the wavelength.
+        """
         if self._materials is None or self._materials[0] is not scene:
             self._materials = scene, *self._tables_of(scene)
+        return self._materials[1:]
+
+    def _path(self, scene: Scene, frame: int) -> Path:
         own = self.parameters
         return Path(
-            *self._materials[1:],
+            *self.expect(scene),
             cone=float(np.tan(0.5 * own.acceptance(self.beam)) ** 2),
             most_depth=own.max_depth,
             most_events=own.max_events,
@@ -267,6 +279,8 @@ class Lidar:
         surfaces = pack_materials(scene.materials, own.wavelength)
         own_medium = {name: v for name, v in vars(self.ambient).items() if v != OF_SCENE}
         around = replace(scene.media[0], **own_medium)
+        for medium in scene.media if "absorption" not in own_medium else scene.media[1:]:
+            medium.expect(own.wavelength)
         media = pack_media([around, *scene.media[1:]], own.pulse_length)
         inside = np.zeros((len(surfaces), media.shape[1]))
         inside[:, medium_kernel.RETURN_SHAPE] = inside[:, medium_kernel.RETURN_SCALE] = 1.0
@@ -300,6 +314,10 @@ class Lidar:
             calibrated=own.intensity_kind == IntensityKind.reflectivity,
             counts=float(own.largest_count),
             full_scale=own.full_scale,
+            walk=self._walk,
+            walk_power=self.walk.per_intensity,
+            walk_width=self.walk.per_spot,
+            beam_shape=self._shape,
         )
 
     def _output(

@@ -32,8 +32,10 @@ from sensor_models.lidar.parameters import (
 )
 from sensor_models.lidar.patterns import PatternParameters, ScanPattern
 from sensor_models.lidar.sweep import InstantScan, LidarFrame, RollingScan, Scan
+from sensor_models.lidar.walk import WalkParameters
 from sensor_models.light.beam import BeamParameters
 from sensor_models.light.surfaces import sent_back
+from sensor_models.messages.ports import OsiPorts, Rays
 from sensor_models.output.clouds import (
     CloudFile,
     CloudFileParameters,
@@ -74,6 +76,7 @@ def lidar_of(parameters: Groups, seed: int, identity: str, rate: float) -> Lidar
         parameters.of(LidarNoiseParameters),
         parameters.of(AmbientParameters),
         placed(mount, placement, seed, identity),
+        walk=parameters.of(WalkParameters, "walk"),
         seed=seed,
         identity=identity,
         rate=rate,
@@ -114,7 +117,13 @@ class LidarSensor:
         return self._lidar.new_cloud(normals=normals, wide=self._file_parameters.wide)
 
     def begin(self, inputs: Inputs) -> tuple[()]:
-        """Frame 0 is taken with the first step, as many masters connect inputs only then."""
+        """Frame 0 is taken with the first step, as many masters connect inputs only then.
+
+        A scene that is known by now is refused by now, if a material of it has no numbers for the
+        wavelength.
+        """
+        if inputs.held.scene is not None:
+            self._lidar.expect(inputs.held.scene.scene)
         self._scan.know(self._start, inputs.state)
         return ()
 
@@ -181,7 +190,7 @@ class LidarSensor:
 def _nearest(cloud: CloudBuffer) -> NearestOutputs:
     if not np.isfinite(cloud.nearest[0]):
         return NearestOutputs()
-    point = cloud.returns.reshape(-1)[cloud.nearest[1]]
+    point = cloud.nearest_point()[0]
     return NearestOutputs(
         range=float(point["range"]),
         azimuth=float(point["azimuth"]),
@@ -216,6 +225,14 @@ def load_sweeps(lidar: Lidar, cloud: CloudBuffer, body: NDArray[np.float64]) -> 
     sent_back(SurfaceKind.two_layer, SurfaceParameters())
 
 
+def rays_of(setup: Setup) -> Rays:
+    """The rays of a frame, for messages."""
+    rate = setup.sampling.sample_rate
+    lidar = lidar_of(setup.parameters, setup.sampling.seed, setup.identity, rate)
+    pattern, duration = lidar.pattern, (1.0 / rate if lidar.rolls and rate > 0.0 else 0.0)
+    return Rays(pattern.directions(0), pattern.offset * duration, pattern.rows, pattern.columns)
+
+
 LIDAR = SensorSpec(
     name="Lidar",
     text="Ray-traced lidar: scan patterns and motion, materials, media, returns",
@@ -226,6 +243,7 @@ LIDAR = SensorSpec(
         Group(PatternParameters),
         Group(LidarParameters),
         Group(BeamParameters, "beam"),
+        Group(WalkParameters, "walk"),
         Group(LidarNoiseParameters),
         Group(AmbientParameters),
         Group(PlacementParameters),
@@ -235,6 +253,7 @@ LIDAR = SensorSpec(
     readings=(Group(PointOutputs), Group(NearestOutputs, "nearest")),
     sinks=(Group(CloudFileParameters), Group(FrameTableParameters)),
     frames=CloudWriter,
+    messages=OsiPorts(takes_view=True, rays=rays_of),
     step=0.1,
     packages=(*PACKAGES, *SCENE_PACKAGES),
 )

@@ -5,7 +5,8 @@ pcd    version 0.7, binary: a header, then the records as they are. ``VIEWPOINT`
 ply    binary, little endian: a header, then the records as they are. Comments tell frame, pose,
        units and meanings. Normals stand there twice, also as nx, ny, nz, as readers of PLY expect.
 npy    the structured array, made for ``numpy.load(path, mmap_mode="r")``
-las    version 1.4, point format 6: positions of 0.1 mm, and all else exact (``las``)
+las    version 1.4, point format 6: positions of 0.1 mm, and all else exact (``las``); format 9
+       where waveforms are kept
 laz    the same, compressed
 
 Records are those of ``output.points``. float32 is too coarse for positions far from the origin,
@@ -228,14 +229,14 @@ def _numbers(values: Iterable[float]) -> str:
 # ---- LAS and LAZ -------------------------------------------------------------------------------
 
 
-def _write_las(path: Path, points: Points, file: CloudFile) -> int:
-    own = file.viewpoint.shift, file.full_intensity
-    return write_las(path, points, _las_descriptions(), *own, compressed=False)
+def _write_las(path: Path, points: Points, file: CloudFile, *, compressed: bool = False) -> int:
+    packets = file.cloud.packets() if isinstance(file.cloud, CloudBuffer) else None
+    own = _las_descriptions(), file.viewpoint.shift, file.full_intensity
+    return write_las(path, points, *own, packets, compressed=compressed)
 
 
 def _write_laz(path: Path, points: Points, file: CloudFile) -> int:
-    own = file.viewpoint.shift, file.full_intensity
-    return write_las(path, points, _las_descriptions(), *own, compressed=True)
+    return _write_las(path, points, file, compressed=True)
 
 
 def _las_descriptions() -> dict[str, str]:

@@ -5,9 +5,19 @@ png    16 bit, grey: value = scale x stored, with ``scale`` and ``unit`` as text
        is no number or below 0 is stored as 0, what is too large as 65535.
 tiff   float32, grey, not compressed
 
+Pictures (digital numbers of one or more channels, up to 16 bit):
+
+npy    uint8 or uint16, (rows, columns) or (rows, columns, channels)
+png    8 or 16 bit by the largest number, grey or colours; with more channels than three or with
+       two, one below the other. Numbers stand in the file as they are: those of 12 bit go up to
+       4095
+tiff   the same, not compressed
+
 How frames get to the disk: ``frame_files``.
 """
 
+import struct
+import zlib
 from dataclasses import dataclass
 from enum import IntEnum
 from io import BytesIO
@@ -35,6 +45,19 @@ class ImageFormat(IntEnum):
     npy = 0
     png = 1
     tiff = 2
+
+
+@dataclass(frozen=True)
+class PictureFileParameters:
+    """Where pictures go."""
+
+    write_files: WriteFiles = write_files("Write each frame to files")
+    output_directory: str = string(
+        "", "Directory for files; if they are wanted and it is empty, a fresh temporary one"
+    )
+    output_format: ImageFormat = choice(
+        ImageFormat.png, "Kind of file of the pictures; png and tiff have 8 bit, or 16"
+    )
 
 
 @dataclass(frozen=True)
@@ -110,6 +133,99 @@ class ImageFile:
         else:
             path.write_bytes(tiff_bytes(self.array))
         return about | {"height": self.array.shape[0], "width": self.array.shape[1]}
+
+
+#: Of a PNG with three colours of 16 bit each, by its standard.
+_PNG_COLORS, _PNG_16_BIT = 2, 16
+
+
+def png_of_16_bit_colors(picture: NDArray[np.uint16]) -> bytes:
+    """A PNG of three colours of 16 bit each, which Pillow does not write."""
+    rows, columns, _ = picture.shape
+    lines = np.zeros((rows, 1 + 6 * columns), np.uint8)  # each begins with its filter, none
+    lines[:, 1:] = np.ascontiguousarray(picture, ">u2").view(np.uint8).reshape(rows, -1)
+    header = struct.pack(">IIBBBBB", columns, rows, _PNG_16_BIT, _PNG_COLORS, 0, 0, 0)
+    parts = (
+        (b"IHDR", header),
+        (b"IDAT", zlib.compress(lines.tobytes(), PNG_LEVEL)),
+        (b"IEND", b""),
+    )
+    chunks = (
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        for kind, body in parts
+    )
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+
+
+def tiff_of_16_bit_colors(picture: NDArray[np.uint16]) -> bytes:
+    """A TIFF of three colours of 16 bit each, not compressed, which Pillow does not write."""
+    rows, columns, channels = picture.shape
+    shorts, longs = 3, 4  # types of entries
+    entries = [
+        (256, longs, 1, columns),
+        (257, longs, 1, rows),
+        (258, shorts, channels, 0),  # bits of each, which stand behind the directory
+        (259, shorts, 1, 1),  # not compressed
+        (262, shorts, 1, 2),  # red, green, blue
+        (273, longs, 1, 0),  # where the pixels stand
+        (277, shorts, 1, channels),
+        (278, longs, 1, rows),
+        (279, longs, 1, picture.size * 2),
+    ]
+    behind = 8 + 2 + 12 * len(entries) + 4
+    places = {258: behind, 273: behind + 2 * channels}
+    directory = b"".join(
+        struct.pack("<HHI", tag, kind, count)
+        + (struct.pack("<HH", value, 0) if kind == shorts and count == 1 else
+           struct.pack("<I", places.get(tag, value)))
+        for tag, kind, count, value in entries
+    )  # fmt: skip
+    head = b"II*\0" + struct.pack("<IH", 8, len(entries)) + directory + struct.pack("<I", 0)
+    return head + struct.pack("<HHH", *(16,) * channels) + picture.astype("<u2").tobytes()
+
+
+@dataclass(frozen=True)
+class PictureFile:
+    """A picture of a frame: digital numbers."""
+
+    kind: str  # a part of its name
+    numbers: NDArray[np.uint16]  # (rows, columns, channels)
+    largest: int
+    format: ImageFormat = ImageFormat.png
+    mosaic: str = "none"
+
+    @property
+    def suffix(self) -> str:
+        """What its name ends with."""
+        return f"{self.kind}.{self.format.name}"
+
+    def write(self, path: Path) -> dict[str, object]:
+        """Write it to a path and tell what the index should know of it."""
+        height, width, channels = self.numbers.shape
+        array = self.numbers.astype(np.uint8) if self.largest <= 255 else self.numbers
+        if self.format == ImageFormat.npy:
+            write_npy(path, array[:, :, 0] if channels == 1 else array)
+        else:
+            path.write_bytes(self._picture(array))
+        return {
+            "kind": self.kind,
+            "format": self.format,
+            "height": height,
+            "width": width,
+            "channels": channels,
+            "largest": self.largest,
+            "bayer": self.mosaic,
+        }
+
+    def _picture(self, array: NDArray[Any]) -> bytes:
+        kind = self.format.name
+        if array.shape[2] == 3:
+            if array.dtype == np.uint16:
+                writes = {"png": png_of_16_bit_colors, "tiff": tiff_of_16_bit_colors}
+                return writes[kind](array)
+            return _file_of(array, kind, **({"compress_level": PNG_LEVEL} if kind == "png" else {}))
+        below = np.concatenate(np.moveaxis(array, 2, 0))
+        return _file_of(below, kind, **({"compress_level": PNG_LEVEL} if kind == "png" else {}))
 
 
 #: Images need no more than any frames.

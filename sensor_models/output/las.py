@@ -19,17 +19,25 @@ others           a dimension with the name of the field
 noise, which many programs drop) that the labels of a scene do not share.
 The day of creation is 1970-01-01 in every file, for equal points to be equal files.
 
-Source: ASPRS, "LAS specification 1.4 - R15", sections 2.4 (header), 2.6.7 (point format 6) and
-"Extra Bytes".
+With waveforms it is point format 9: the samples lie in the file, in an extended record 65535 behind
+the points, and each point names its packet. Packets of one descriptor have one length, and a file
+has at most 255 descriptors: packets are filled up to a length that one has, with what stands for 0
+W. Samples are counts of 32 bits; gain and offset of the descriptors make W of them. A point lies
+``return_point_wave_location`` ps after the first sample, and (x_t, y_t, z_t) m per ps further along
+the pulse is what was measured later. Spacings are whole ps.
+
+Source: ASPRS, "LAS specification 1.4 - R15", sections 2.4 (header), 2.6.7 and 2.6.10 (point formats
+6 and 9), 2.7 (waveform packet data) and "Extra Bytes".
 """
 
 import importlib
 import math
+import struct
 from collections.abc import Mapping, Sequence
 from datetime import date
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +60,45 @@ EXACT = {name: f"{name}_raw" for name in ("intensity", "return_number", "return_
 PART = 4096
 
 
+#: Speed of light in m for each ps, there and back.
+METRES_PER_PS = 0.5 * 299_792_458.0 * 1e-12
+#: Descriptors of packets, the number of the first one's record, and that of the data.
+MOST_DESCRIPTORS, FIRST_DESCRIPTOR, PACKET_RECORD = 255, 100, 65535
+#: What stands before extended records, and where the header has what is known last.
+EXTENDED = struct.Struct("<H16sHQ32s")
+START_OF_PACKETS, FIRST_EXTENDED = 227, 235
+LARGEST_SAMPLE = 2**32 - 1
+
+
+class WavePackets(NamedTuple):
+    """Waveforms that points were made of."""
+
+    #: ``first`` (s after the pulse), ``offset`` and ``count`` of its samples, ``returns`` (how many
+    #: points, in their order), and ``along_x`` to ``along_z``, of each
+    rows: NDArray[np.void]
+    samples: NDArray[np.float32]  # W
+    step: float  # s, between samples
+
+    @property
+    def unit(self) -> int:
+        """What lengths of packets are multiples of."""
+        longest = int(self.rows["count"].max(initial=1))
+        return -(-longest // MOST_DESCRIPTORS)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Samples of each packet, filled up."""
+        unit = self.unit
+        return np.asarray(-(-self.rows["count"] // unit) * unit, np.int64)
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """Gain and offset: W of a count, and W of the count 0."""
+        low = min(float(self.samples.min(initial=0.0)), 0.0)
+        high = float(self.samples.max(initial=0.0))
+        return max(high - low, 1e-30) / LARGEST_SAMPLE, low
+
+
 def check_las(*, compressed: bool) -> None:
     """Refuse at once what could not be written later."""
     _import_laspy(compressed)
@@ -63,6 +110,7 @@ def write_las(
     descriptions: Mapping[str, str],
     shift: Sequence[float] = (0.0, 0.0, 0.0),
     full_intensity: float = 1.0,
+    packets: WavePackets | None = None,
     *,
     compressed: bool,
 ) -> int:
@@ -74,19 +122,28 @@ def write_las(
         descriptions: of the fields, of at most 32 characters.
         shift: what positions are relative to, m.
         full_intensity: intensity of the largest count, 65535.
+        packets: the waveforms that the points were made of.
         compressed: whether it becomes a laz.
     """
     laspy = _import_laspy(compressed)
     axes = np.stack([_float64(points[axis]) + m for axis, m in zip("xyz", shift, strict=True)])
     finite = np.isfinite(axes).all(axis=0)
+    of_point = (
+        None
+        if packets is None
+        else np.repeat(np.arange(len(packets.rows)), packets.rows["returns"])
+    )
     if not finite.all():
         points, axes = points[finite], axes[:, finite]
-    header = _header(laspy, points.dtype, descriptions)
+        of_point = None if of_point is None else of_point[finite]
+    header = _header(laspy, points.dtype, descriptions, packets)
     _fit_integers(header, axes)
     records = laspy.ScaleAwarePointRecord.zeros(len(points), header=header)
     for axis, values, offset, scale in zip("XYZ", axes, header.offsets, header.scales, strict=True):
         records[axis] = np.rint((values - offset) / scale).astype(np.int32)
     _fill(records, points, full_intensity)
+    if packets is not None and of_point is not None:
+        _fill_packets(records, points, packets, of_point)
     # In memory first, so that what the disk refuses is an error of the system and has a reason.
     stream = BytesIO()
     backend = laspy.LazBackend.Lazrs if compressed else None
@@ -94,6 +151,8 @@ def write_las(
     for first in range(0, len(points), PART):
         writer.write_points(records[first : first + PART])
     writer.close()
+    if packets is not None:
+        _append_packets(stream, packets)
     write_parts(path, stream.getbuffer())
     return len(points)
 
@@ -116,8 +175,16 @@ def _import_laspy(compressed: bool) -> Any:
         ) from error
 
 
-def _header(laspy: Any, record: np.dtype[np.void], descriptions: Mapping[str, str]) -> Any:
-    header = laspy.LasHeader(version="1.4", point_format=6)
+def _header(
+    laspy: Any,
+    record: np.dtype[np.void],
+    descriptions: Mapping[str, str],
+    packets: WavePackets | None,
+) -> Any:
+    header = laspy.LasHeader(version="1.4", point_format=6 if packets is None else 9)
+    if packets is not None:
+        header.global_encoding.waveform_data_packets_internal = True
+        header.vlrs.extend(_descriptors(laspy, packets))
     header.global_encoding.wkt = True  # point format 6 demands it, even if no place is told
     header.creation_date = DAY
     header.system_identifier = "simulation"
@@ -163,3 +230,65 @@ def _fill(records: Any, points: NDArray[np.void], full_intensity: float) -> None
         records["return_number"] = np.minimum(points["return_number"], MOST_RETURNS)
     if "return_count" in names:
         records["number_of_returns"] = np.minimum(points["return_count"], MOST_RETURNS)
+
+
+# ---- waveforms -----------------------------------------------------------------------------------
+
+
+def _descriptors(laspy: Any, packets: WavePackets) -> list[Any]:
+    """What packets of each length are like."""
+    gain, offset = packets.scale
+    spacing = max(round(1e12 * packets.step), 1)
+    return [
+        laspy.VLR(
+            "LASF_Spec",
+            FIRST_DESCRIPTOR - 1 + length // packets.unit,
+            f"{length} samples",
+            struct.pack("<BBIIdd", 32, 0, length, spacing, gain, offset),
+        )
+        for length in np.unique(packets.lengths).tolist()
+    ]
+
+
+def _fill_packets(
+    records: Any, points: NDArray[np.void], packets: WavePackets, of_point: NDArray[np.int64]
+) -> None:
+    """Say of each point which packet it was made of, and where in it it is."""
+    lengths = packets.lengths
+    begin = EXTENDED.size + 4 * (np.cumsum(lengths) - lengths)
+    rows = packets.rows[of_point]
+    records["wavepacket_index"] = lengths[of_point] // packets.unit
+    records["wavepacket_offset"] = begin[of_point]
+    records["wavepacket_size"] = 4 * lengths[of_point]
+    after = points["range"].astype(float) / METRES_PER_PS - 1e12 * rows["first"]
+    records["return_point_wave_location"] = after
+    for axis in "xyz":
+        records[f"{axis}_t"] = METRES_PER_PS * rows[f"along_{axis}"]
+
+
+def _append_packets(stream: BytesIO, packets: WavePackets) -> None:
+    """Write the samples behind all else, and into the header where they are."""
+    start = stream.seek(0, 2)
+    gain, low = packets.scale
+    lengths = packets.lengths
+    name = b"LASF_Spec".ljust(16, b"\0"), b"waveform packets".ljust(32, b"\0")
+    size = 4 * int(lengths.sum())
+    stream.write(EXTENDED.pack(0, name[0], PACKET_RECORD, size, name[1]))
+    nothing = round(-low / gain)
+    for first in range(0, len(lengths), PART):
+        rows, held = packets.rows[first : first + PART], lengths[first : first + PART]
+        counts = np.full(int(held.sum()), nothing, "<u4")
+        inside = np.repeat(np.cumsum(held) - held, rows["count"])
+        steps = np.arange(int(rows["count"].sum())) - np.repeat(
+            np.cumsum(rows["count"]) - rows["count"], rows["count"]
+        )
+        begin = int(rows["offset"][0])
+        given = packets.samples[begin : begin + len(steps)].astype(float)
+        counts[inside + steps] = np.clip(np.rint((given - low) / gain), 0, LARGEST_SAMPLE)
+        stream.write(counts.tobytes())
+    for place, form, value in (
+        (START_OF_PACKETS, "<Q", start),
+        (FIRST_EXTENDED, "<QI", (start, 1)),
+    ):
+        stream.seek(place)
+        stream.write(struct.pack(form, *(value if isinstance(value, tuple) else (value,))))

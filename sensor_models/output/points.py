@@ -7,14 +7,18 @@ and incidence refer to the sensor, in whichever frame the points are. Where floa
 positions are float64 (``record_of``).
 """
 
+import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.light.paths import LIMIT_NAMES, LIMITS
 from sensor_models.kernels.output.compact import compact_words, pack_words
+
+if TYPE_CHECKING:
+    from sensor_models.output.las import WavePackets
 
 Points = NDArray[np.void]
 Words = NDArray[np.uint32]
@@ -113,6 +117,7 @@ class CloudBuffer:
         self.room = returns  # for each ray
         self.words: Words = np.zeros((rays * returns, self.record.itemsize // 4), np.uint32)
         self.counts = np.zeros(rays, np.uint8)
+        self._packing = threading.Lock()  # of files and logs, each on a thread of its own
         self.clear()
 
     def clear(self) -> None:
@@ -151,6 +156,10 @@ class CloudBuffer:
         points: Points = compacted.view(record).reshape(-1)
         return points
 
+    def packets(self) -> "WavePackets | None":
+        """The waveforms that the points were made of, for files that hold both; None for none."""
+        return None
+
     @property
     def cut_off(self) -> dict[str, int]:
         """How often each limit cut off light, by its name."""
@@ -161,15 +170,20 @@ class CloudBuffer:
         """How many points the counts tell of."""
         return int(self.counts.sum(dtype=np.int64))
 
+    def nearest_point(self) -> Points:
+        """The nearest point, an array of one; where there is one, before they are packed."""
+        return self.returns.reshape(-1)[self.nearest[1] : self.nearest[1] + 1]
+
     def pack(self) -> Points:
         """The points that there are, in the order of the rays, in this buffer's own memory.
 
         It takes the time of moving those that lie behind a gap. Until ``clear``, nothing can be
         added then.
         """
-        if not self._packed:
-            pack_words(self.words, self.room, self.counts)
-            self._packed = True
+        with self._packing:
+            if not self._packed:
+                pack_words(self.words, self.room, self.counts)
+                self._packed = True
         points: Points = self.words[: self.valid].view(self.record).reshape(-1)
         return points
 

@@ -132,10 +132,14 @@ class Record:
         reading: type | Sequence[Group],
         parameters: RecordParameters,
         effective: Mapping[str, object],
+        more: Sequence[Column] = (),
     ) -> None:
-        """Open a record of readings of a class; ``effective`` parameters go to the index."""
+        """Open a record of readings of a class; ``effective`` parameters go to the index.
+
+        ``more`` are columns behind those of the readings.
+        """
         self.sensor = sensor
-        self.columns = columns_of(reading)
+        self.columns = (*columns_of(reading), *more)
         self._format = parameters.output_format
         check_format(self._format)
         directory = output_directory(parameters.output_directory, sensor)

@@ -8,7 +8,7 @@ Frames are written where somebody asked for it: with ``write_files`` on, or wher
 ``output_directory`` names a place. A sensor that sees fills a disk within minutes.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import IntEnum
@@ -19,7 +19,7 @@ from sensor_models.core.quantities import boolean, choice
 from sensor_models.core.sensor import Result
 from sensor_models.core.spec import Group, SensorSpec, scalars_of
 from sensor_models.output.frame_files import FrameFiles, FrameWriter
-from sensor_models.output.records import Record, RecordFormat, RecordParameters
+from sensor_models.output.records import Column, Record, RecordFormat, RecordParameters
 from sensor_models.output.text_logs import TextFile
 
 
@@ -76,8 +76,9 @@ class RecordSink:
         parameters: RecordParameters,
         effective: Mapping[str, object],
         texts: Iterable[TextFile] = (),
+        more: Sequence[Column] = (),
     ) -> None:
-        self._record = Record(sensor, readings, parameters, effective)
+        self._record = Record(sensor, readings, parameters, effective, more)
         names = [name for name, _, _ in scalars_of(readings)]
         #: The logs of texts, and where these are among the values.
         self._texts = [
@@ -86,7 +87,9 @@ class RecordSink:
             if effective[t.on]
         ]
         numbers = [i for i, (_, q, _) in enumerate(scalars_of(readings)) if q.kind != "string"]
-        every = len(numbers) == len(scalars_of(readings))
+        count = len(scalars_of(readings))
+        every = len(numbers) == count
+        numbers.extend(range(count, count + len(more)))
         self._numbers = None if every else itemgetter(*numbers)
 
     def take(self, result: Result) -> None:
@@ -140,6 +143,11 @@ class FrameSink:
         """Where the files go."""
         return str(self._writer.directory)
 
+    @property
+    def lost(self) -> int:
+        """How many frames could not be written so far."""
+        return self._writer.lost
+
     def begin_step(self) -> None:
         """What is taken from now on is not named until the next step."""
         self._before = self._writer.taken, self.newest
@@ -175,10 +183,14 @@ def open_record(
     parameters: Any,
     directory: str,
     effective: Mapping[str, object],
+    more: Sequence[Column] = (),
 ) -> RecordSink | None:
-    """The record that parameters of either kind ask for, if they do."""
+    """The record that parameters of either kind ask for, if they do.
+
+    ``more`` are columns of values that results have behind those of the readings.
+    """
     if not parameters.record:
         return None
     if isinstance(parameters, FrameTableParameters):
         parameters = RecordParameters(True, directory, parameters.record_format)
-    return RecordSink(sensor, spec.readings, parameters, effective, spec.texts)
+    return RecordSink(sensor, spec.readings, parameters, effective, spec.texts, more)

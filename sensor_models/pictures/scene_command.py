@@ -24,7 +24,6 @@ from sensor_models.scene.model import (
     wavelength_text,
 )
 from sensor_models.scene.schema import json_schema
-from sensor_models.scene.tracing import RayScene
 
 LARGEST_PICTURE = 2**26  # pixels
 
@@ -45,15 +44,7 @@ def view(given: argparse.Namespace) -> Iterator[str]:
     """Render a picture."""
     scene = load_scene(given.scene, allow_outside=given.allow_outside)
     output = given.output or Path(f"{scene.name}.png")
-    with RayScene(scene) as rays:
-        picture = render(
-            scene,
-            lambda origins, directions, reach: rays.trace(
-                origins, directions, reach, smooth_normals=True
-            ),
-            _camera(given, scene),
-            *given.size,
-        )
+    picture = render(scene, _camera(given, scene), *given.size)
     save_png(picture, output)
     yield f"{output}: {given.size[0]} x {given.size[1]} pixels, {output.stat().st_size} bytes"
 

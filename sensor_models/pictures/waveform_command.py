@@ -1,6 +1,7 @@
 """A picture of the waveform of one pulse, with the echoes that are found in it.
 
 ``python -m sensor_models.waveform SCENE [--position x,y,z] [--azimuth DEG] [--elevation DEG]``
+``python -m sensor_models.waveform --bush`` draws the bush and the wall (``waveform_slice``).
 
 SCENE is the name of a built-in scene or the path of a manifest. The signal is drawn over the range
 that its time stands for, each echo of a decomposition as a Gaussian of its own, filter included,
@@ -33,6 +34,7 @@ from sensor_models.pictures.drawing import (
     blank,
     clear,
 )
+from sensor_models.pictures.waveform_slice import draw_slices
 from sensor_models.presets import load_preset
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.manifest import load_scene
@@ -55,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Make one picture; 0 if it went well."""
     given = _parser().parse_args(arguments)
     try:
-        picture, told = picture_of(given)
+        picture, told = (draw_slices(), []) if given.bush else picture_of(given)
         given.output.write_bytes(png_of_colors(picture))
     except (ParameterError, SceneError, OSError) as error:
         print(error, file=sys.stderr)
@@ -176,7 +178,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m sensor_models.waveform", description="Draw the waveform of one pulse."
     )
-    parser.add_argument("scene", help="name of a built-in scene, or the path of a manifest")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument(
+        "scene", nargs="?", default="", help="name of a built-in scene, or the path of a manifest"
+    )
+    what.add_argument("--bush", action="store_true", help="a bush and a wall, 6 m and 86 m away")
     parser.add_argument("--position", type=_numbers, default=(0.0, 0.0, 1.8), help="x,y,z in m")
     parser.add_argument("--azimuth", type=float, default=0.0, help="degrees to the left of x")
     parser.add_argument("--elevation", type=float, default=0.0, help="degrees")

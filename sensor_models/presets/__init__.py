@@ -92,6 +92,11 @@ def find_preset(kind: str, name: str) -> Preset:
     raise ParameterError(_unknown(kind, name, found))
 
 
+def is_own(preset: Preset) -> bool:
+    """Whether a preset comes from the user, and not with the library."""
+    return preset.path not in data_files("presets", "*.toml")
+
+
 def list_presets(kind: str) -> list[str]:
     """The names of all presets for a kind of sensor, sorted."""
     return sorted(preset.name for preset in _presets_of(kind).presets.values())

@@ -6,6 +6,7 @@ it takes the preset.
 
 import difflib
 import math
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -37,6 +38,23 @@ class Preset:
     datasheet: dict[str, str]
     unknown: tuple[str, ...]
     parameters: dict[str, Value]
+    path: Path
+
+    def files_beside(self, sensor: str) -> dict[str, str]:
+        """The parameters that name files, and how these lie to its own file.
+
+        Raises:
+            ParameterError: for a file that lies in no folder of the preset's, or is not there.
+        """
+        folder = self.path.absolute().parent
+        found = {}
+        for name, value in self.parameters_of(sensor).items():
+            if not (isinstance(value, str) and Path(value).is_absolute()):
+                continue
+            if folder not in Path(os.path.normpath(value)).parents or not Path(value).is_file():
+                raise _error(self.path, f"parameters.{name}", f"{value} is no file beside it")
+            found[name] = Path(os.path.normpath(value)).relative_to(folder).as_posix()
+        return found
 
     def parameters_of(self, sensor: str) -> dict[str, Value]:
         """The parameters by the names that they have in one of the sensors."""
@@ -71,6 +89,7 @@ def read_preset(path: Path) -> Preset:
         },
         unknown=_texts(path, "preset.unknown", about.get("unknown", [])),
         parameters=parameters,
+        path=path,
     )
 
 

@@ -23,6 +23,7 @@ from sensor_models.core.placement import PlacementParameters, placed
 from sensor_models.core.sensor import Arrays, Inputs, Result, Sensor, Setup
 from sensor_models.core.spec import PACKAGES, Group, SensorSpec
 from sensor_models.kernels.math.motion import matrix_from_quaternion
+from sensor_models.messages.ports import OsiPorts
 from sensor_models.output.detections import (
     DetectionFile,
     DetectionFileParameters,
@@ -219,6 +220,7 @@ RADAR = SensorSpec(
     sinks=(Group(DetectionFileParameters), Group(FrameTableParameters)),
     frames=detection_writer,
     more_files=((Group(CubeOutputs), "cube.npy"),),
+    messages=OsiPorts(takes_view=True),
     step=0.1,
     packages=PACKAGES,  # those that read scenes are imported when a scene is new
 )

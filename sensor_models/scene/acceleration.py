@@ -71,7 +71,9 @@ MARGIN = 1e-4
 class Acceleration:
     """Embree's side of a scene. It does not change, so any number of threads may use it."""
 
-    def __init__(self, scene: Scene, threads: int) -> None:
+    def __init__(self, scene: Scene, threads: int, origin: Floats | None = None) -> None:
+        """``origin`` is Embree's in the world; None for one that suits the scene."""
+        self._origin = origin
         materials = len(scene.materials)
         self._meshes = [
             checked_mesh(mesh, f"mesh {index}", scene.name, materials)
@@ -101,8 +103,10 @@ class Acceleration:
             bodies.scenes,
             bodies.shapes,
             np.empty((len(poses), count, 12)),
-            np.zeros_like(bodies.balls),
-            np.zeros_like(bodies.boxes),
+            np.empty_like(bodies.balls),
+            np.empty_like(bodies.order),
+            np.empty_like(bodies.groups),
+            np.empty_like(bodies.boxes),
             int(first),
             int(spans),
         )
@@ -122,7 +126,7 @@ class Acceleration:
                 tables[owner, VERTEX_NORMALS] = mesh.vertex_normals.ctypes.data
         return SceneView(
             handles=np.array([0, 0, *filter_addresses()], np.int64),
-            offset=_origin_for(self._all_corners()),
+            offset=_origin_for(self._all_corners()) if self._origin is None else self._origin,
             volumes=volumes,
             entity=np.array([instance.entity_id for instance in self.owners], np.int32),
             label=np.array([instance.label for instance in self.owners], np.int32),
@@ -138,8 +142,10 @@ class Acceleration:
         count = len(self.poses)
         shapes, placed = np.zeros((count, 9)), np.empty((1, count, 12))
         shapes[:, 6:] = -1.0
-        balls, boxes = np.zeros((-(-count // BLOCK), 4, BLOCK)), np.zeros((count, 6))
-        return Bodies(np.zeros((count, 2), np.int64), shapes, placed, balls, boxes, 0, 0)
+        blocks, boxes = -(-count // BLOCK), np.zeros((count, 6))
+        balls, groups = np.zeros((blocks, 4, BLOCK)), np.zeros((-(-blocks // BLOCK), 4, BLOCK))
+        order, scenes = np.zeros(blocks * BLOCK, np.int64), np.zeros((count, 2), np.int64)
+        return Bodies(scenes, shapes, placed, balls, order, groups, boxes, 0, 0)
 
     def _all_corners(self) -> Floats:
         """Corners of the boxes around all instances, in the world, as if no body were turned."""

@@ -104,6 +104,7 @@ def defined_material(
         color=table.color or (0.5, 0.5, 0.5),
         source=str(table.source),
         at_radar=radar,
+        emission=table.emission,
     )
 
 
@@ -228,4 +229,5 @@ def _derived(
         color=table.color or base.color,
         source=table.source or base.source,
         at_radar=base.at_radar,
+        emission=table.emission or base.emission,
     )

@@ -13,13 +13,17 @@ medium, and no publication gives it for a lidar at large. The gamma law of the p
 estimate: of shape 2 and scale min(1/(2 alpha), 10 m), so that returns gather where the way there
 and back is still short against the mean free path; and the share of the pulses that have one is
 the share of the light that is lost within the first 10 m, 1 - exp(-10 m * alpha). Not validated.
+
+A medium is known for a band, and sensors at other wavelengths are refused. That of the presets is
+where their laws were measured, from the visible to the near infrared; that of a medium with
+numbers of its own is all light. The manifest may say another one. Radars are beyond both.
 """
 
 import math
 from pathlib import Path
 
 from sensor_models.scene.errors import SceneError
-from sensor_models.scene.model import Medium
+from sensor_models.scene.model import LONGEST_LIGHT, Medium
 from sensor_models.scene.schema import MediumTable
 from sensor_models.scene.weather import (
     absorption_by_rain,
@@ -43,6 +47,8 @@ MEASURES = {
     "snow": "rate_mm_h",
     "dust": "concentration",
 }
+#: Where the laws of the presets hold, m (``scene.weather``), and what is light.
+PRESET_BAND, LIGHT = (350e-9, 2e-6), (1e-7, LONGEST_LIGHT)
 #: Of air without a measure: a clear day, as models of the atmosphere take it.
 _STANDARD_VISIBILITY = 23_000.0  # m
 
@@ -65,12 +71,13 @@ def defined_medium(name: str, table: MediumTable, file: Path) -> Medium:
         if getattr(table, measure) is not None and MEASURES.get(table.preset or "") != measure:
             reason = f"goes with no preset {table.preset!r}" if table.preset else "needs a preset"
             raise SceneError(file, f"{key}.{measure}", reason)
+    band = _band_of(table, file, key)
     if table.preset is None:
         if not given:
             raise SceneError(file, key, "needs a preset, or numbers of its own")
         if table.wavelength is not None:
             raise SceneError(file, f"{key}.wavelength", "is for presets only")
-        return Medium(name=name, **given)
+        return Medium(name=name, band=band, **given)
     absorption = given.setdefault("absorption", _extinction_of(table, file, key))
     watery = table.preset in ("fog", "rain", "snow")
     estimates = {
@@ -79,7 +86,16 @@ def defined_medium(name: str, table: MediumTable, file: Path) -> Medium:
         "return_scale": min(0.5 / absorption, _NEAR) if absorption > 0.0 else _NEAR,
         "return_probability": -math.expm1(-_NEAR * absorption),
     }
-    return Medium(name=name, **{**estimates, **given})
+    return Medium(name=name, band=band, **{**estimates, **given})
+
+
+def _band_of(table: MediumTable, file: Path, key: str) -> tuple[float, float]:
+    """The wavelengths that a medium is known for."""
+    if table.band is None:
+        return LIGHT if table.preset is None else PRESET_BAND
+    if table.band[0] >= table.band[1]:
+        raise SceneError(file, f"{key}.band", "its first wavelength is not below its second")
+    return table.band
 
 
 def _extinction_of(table: MediumTable, file: Path, key: str) -> float:

@@ -145,9 +145,10 @@ class Material:
     kind: SurfaceKind
     at_wavelength: dict[float, SurfaceParameters]  # by the wavelength in m that they were made for
     two_way: bool = False  # how a two-layer surface transmits into its base
-    color: tuple[float, float, float] = (0.5, 0.5, 0.5)  # for pictures, 0 to 1
+    color: tuple[float, float, float] = (0.5, 0.5, 0.5)  # sRGB, 0 to 1
     source: str = ""  # where the numbers come from, or "estimate"
     at_radar: dict[float, RadarParameters] = field(default_factory=dict)  # likewise, longer waves
+    emission: tuple[tuple[float, float], ...] = ()  # of a lamp: (wavelength in m, W/m2/sr/m)
 
     def at(self, wavelength: float) -> SurfaceParameters:
         """The numbers for light; ``ParameterError`` if no band holds the wavelength."""
@@ -208,6 +209,18 @@ class Medium:
     ior: float = 1.0
     backscatter: float | None = None  # 1/sr; None: from absorption, pulse length and lidar ratio
     lidar_ratio: float = 18.8  # sr, extinction over backscatter; 18.8 for water droplets
+    band: tuple[float, float] = (0.0, LONGEST_LIGHT)  # m, of the wavelengths that this is known for
+
+    def expect(self, wavelength: float) -> None:
+        """Refuse a wavelength that nothing is known of; what does nothing to light is known."""
+        clear = self.absorption == 0.0 and self.return_probability == 0.0 and self.ior == 1.0
+        if clear or _holds(self.band, wavelength):
+            return
+        low, high = map(wavelength_text, self.band)
+        raise ParameterError(
+            f"medium {self.name}: has no numbers for {wavelength_text(wavelength)} "
+            f"({band_name(wavelength)}), its band is {low} to {high}"
+        )
 
 
 @dataclass(frozen=True)

@@ -108,12 +108,17 @@ class SkyTable(Table):
         if math.hypot(*self.sun_direction) < 1e-6:
             raise ValueError("sun_direction has no direction")
         for key in ("sun_spectrum", "sky_spectrum"):
-            wavelengths = [wavelength for wavelength, _ in getattr(self, key)]
-            if wavelengths != sorted(set(wavelengths)) or min(wavelengths, default=1.0) <= 0.0:
-                raise ValueError(f"{key} needs wavelengths above 0 that rise")
-            if any(light < 0.0 for _, light in getattr(self, key)):
-                raise ValueError(f"{key} has light below 0")
+            _check_spectrum(key, getattr(self, key))
         return self
+
+
+def _check_spectrum(key: str, pairs: tuple[tuple[float, float], ...]) -> None:
+    """Refuse what is no spectrum."""
+    wavelengths = [wavelength for wavelength, _ in pairs]
+    if wavelengths != sorted(set(wavelengths)) or min(wavelengths, default=1.0) <= 0.0:
+        raise ValueError(f"{key} needs wavelengths above 0 that rise")
+    if any(light < 0.0 for _, light in pairs):
+        raise ValueError(f"{key} has light below 0")
 
 
 class View(Table):
@@ -146,9 +151,17 @@ class MaterialTable(Table):
     base: Name | None = _doc("name of a material of the library")
     kind: Literal["lambert", "two_layer", "dielectric"] | None = None
     two_way: bool = _doc("a two-layer surface transmits at the macro-angle, in and out", False)
-    color: Color | None = _doc("red, green, blue from 0 to 1, for pictures")
+    color: Color | None = _doc("sRGB red, green, blue from 0 to 1, for cameras and pictures")
+    emission: Spectrum = _doc(
+        "pairs of wavelength in m and radiance in W/m2/sr/m, of a lamp; for cameras", ()
+    )
     source: Name | None = _doc('where the numbers come from, or "estimate"')
     surface: Annotated[tuple[Surface, ...], _Array] = _doc("one set for each known band", ())
+
+    @model_validator(mode="after")
+    def _check_emission(self) -> "MaterialTable":
+        _check_spectrum("emission", self.emission)
+        return self
 
 
 class Part(Table):
@@ -290,6 +303,9 @@ class MediumTable(Table):
     rate_mm_h: float | None = _doc("water that rain or snow brings, mm/h", ge=0.0, le=500.0)
     concentration: float | None = _doc("of dust, kg/m3", ge=0.0, le=1.0)
     wavelength: LightWavelength | None = _doc("that a preset is for, m; 905e-9 without it")
+    band: Annotated[tuple[LightWavelength, LightWavelength], _Array] | None = _doc(
+        "limits of the wavelengths that it is known for, m; those of its preset, or all light"
+    )
     absorption: float | None = _doc("extinction, 1/m", ge=0.0, le=1e6)
     return_shape: float | None = _doc("of the gamma law of first returns", gt=0.0, le=1e3)
     return_scale: float | None = _doc("of the gamma law of first returns, m", gt=0.0, le=1e6)

@@ -7,6 +7,7 @@ on its threads through ``run``; what they can call is in ``kernels.tracing.rays`
 how exact a hit is and why it depends on neither threads nor the order of the geometry.
 """
 
+import copy
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -59,16 +60,20 @@ class AllHits(NamedTuple):
 class RayScene:
     """A scene that rays can be sent into.
 
-    ``threads`` trace and build, 0 stands for all processors. Free it with ``close`` or as a
-    context manager; what is forgotten is freed with the object.
+    ``threads`` trace and build, 0 stands for all processors. ``origin`` is the place near which
+    float32 resolves most; parts of one scene agree to the bit where they have the same, and None
+    finds one. Free it with ``close`` or as a context manager; what is forgotten is freed with the
+    object.
     """
 
-    def __init__(self, scene: Scene, threads: int = 0) -> None:
+    def __init__(self, scene: Scene, threads: int = 0, *, origin: ArrayLike | None = None) -> None:
         if threads < 0:
             raise ParameterError(f"threads = {threads} is out of range, allowed is at least 0")
         self.scene = scene
         self.threads = threads or processors()
-        self._acceleration = Acceleration(scene, self.threads)
+        self._acceleration = Acceleration(
+            scene, self.threads, None if origin is None else np.array(origin, float)
+        )
         self._workers = Workers(self.threads)
         self._poses = self._acceleration.poses.copy()  # of the bodies, as they were given
         self._committed = self._acceleration.view
@@ -195,6 +200,16 @@ class RayScene:
 
     def _closed_error(self) -> Exception:
         return ValueError(f"the ray scene of {self.scene.name} is closed")
+
+    def with_looks(self, scene: Scene) -> "RayScene":
+        """The same geometry, with its bodies where they are, under other materials, air and sky.
+
+        Nothing is built. What is returned works as long as this one is open, and need not be
+        closed; bodies that are moved here later are not moved there.
+        """
+        other = copy.copy(self)
+        other.scene = scene
+        return other
 
     def rounding_at(self, point: ArrayLike) -> float:
         """How far float32 may move what stands still for a ray that starts at a point, in m.

@@ -62,6 +62,11 @@ class SceneUse:
     def __init__(self, name: str | None = None) -> None:
         self._name = name
 
+    @property
+    def chosen(self) -> bool:
+        """Whether a scene was named that is not just there until a handle is connected."""
+        return self._name not in (None, DEFAULT_SCENE)
+
     def expect(self) -> None:
         """Refuse a name that stands for no scene, as far as can be told without loading it."""
         if self._name is not None:

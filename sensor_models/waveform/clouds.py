@@ -3,9 +3,15 @@
 Points have the fields of a lidar's, and ``amplitude`` (W), ``echo_width`` (s, full width at half
 maximum), ``snr`` and ``detection_probability``. Of the waveforms only parts are kept: from the
 first to the last sample above the threshold and a margin, or where there is light for an ideal
-receiver. Each part is a row of ``WAVE``; its samples, float32 in W, lie in one long array.
+receiver. Each part is a row of ``WAVE``; its samples, float32 in W, lie in one long array. The rows
+are in the order of the points: each stands for the next ``returns`` of them.
+
+There is room for the points of ``RAYS_AT_A_TIME`` pulses; a frame of more is made in parts, and
+what is made goes to unnamed files once it is more than ``IN_MEMORY``. So a frame takes the same
+memory however many pulses it has.
 """
 
+import mmap
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,8 +21,10 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sensor_models.kernels.output.compact import pack_words
 from sensor_models.output.frame_files import write_npy
-from sensor_models.output.points import CloudBuffer
+from sensor_models.output.las import WavePackets
+from sensor_models.output.points import CloudBuffer, Points, record_of
 
 #: The kept part of the waveform of a pulse.
 WAVE = np.dtype(
@@ -28,85 +36,203 @@ WAVE = np.dtype(
         ("first", "<f8"),  # s after it was sent, of the first sample
         ("offset", "<i8"),  # of the first sample in the array of samples
         ("count", "<i8"),  # of samples
+        ("returns", "<i8"),  # points that were made of it
+        ("x", "<f8"),  # m, of where it was sent, as the points have it
+        ("y", "<f8"),
+        ("z", "<f8"),
+        ("along_x", "<f8"),  # the direction in which it was sent, in the frame of the points
+        ("along_y", "<f8"),
+        ("along_z", "<f8"),
     ]
 )
+#: The last six of them, as kernels give them.
+LINE = ("x", "y", "z", "along_x", "along_y", "along_z")
 Waves = NDArray[np.void]
 Samples = NDArray[np.float32]
 
-#: Bytes of samples in memory before they go to an unnamed file.
+#: Bytes of each store in memory before they go to an unnamed file.
 IN_MEMORY = 1 << 23
+#: Pulses whose points are held until they are stored.
+RAYS_AT_A_TIME = 1 << 15
+
+
+def _new_file() -> IO[bytes]:
+    return tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)
+
+
+class Store:
+    """Records of one type, as they come; in a file if there are many."""
+
+    def __init__(self, record: Any) -> None:
+        self._record = np.dtype(record)
+        self._file = _new_file()
+        self.count = 0
+
+    def __del__(self) -> None:
+        self._file.close()
+
+    def clear(self) -> None:
+        """Forget all records; who still looks at them keeps them."""
+        self._file.close()
+        self._file = _new_file()
+        self.count = 0
+
+    def add(self, records: NDArray[Any]) -> None:
+        """Add some records."""
+        self._file.seek(0, 2)
+        self._file.write(np.ascontiguousarray(records).view(np.uint8).data)
+        self.count += len(records)
+
+    def all(self) -> NDArray[Any]:
+        """All records, read only; those of a file are read from there when they are looked at."""
+        self._file.flush()
+        if self.count * self._record.itemsize <= IN_MEMORY:
+            self._file.seek(0)
+            return np.frombuffer(self._file.read(), self._record)
+        mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+        return np.frombuffer(mapped, self._record)
 
 
 class WaveStore:
-    """The waveforms of one frame, as they come; the samples in a file if there are many."""
+    """The waveforms of one frame, as they come."""
 
     def __init__(self) -> None:
-        self._rows: list[Waves] = []
-        self._samples: IO[bytes] = tempfile.SpooledTemporaryFile(  # noqa: SIM115 - until it goes
-            max_size=IN_MEMORY
-        )
-        self.count = 0  # of samples
+        self._rows, self._samples = Store(WAVE), Store(np.float32)
 
-    def __del__(self) -> None:
-        self._samples.close()
+    @property
+    def count(self) -> int:
+        """How many samples there are."""
+        return self._samples.count
 
     def clear(self) -> None:
         """Forget all waveforms."""
         self._rows.clear()
-        self._samples.seek(0)
-        self._samples.truncate()
-        self.count = 0
+        self._samples.clear()
 
     def add(self, rows: Waves, samples: Samples) -> None:
         """Add some waveforms; offsets count from the first of these samples."""
         rows["offset"] += self.count
-        self._rows.append(rows)
-        self._samples.seek(0, 2)
-        self._samples.write(samples.tobytes())
-        self.count += len(samples)
+        self._rows.add(rows)
+        self._samples.add(samples)
 
     def rows(self) -> Waves:
         """All waveforms."""
-        return np.concatenate([np.zeros(0, WAVE), *self._rows])
+        return self._rows.all()
 
     def samples(self) -> Samples:
         """All samples."""
-        self._samples.seek(0)
-        return np.frombuffer(self._samples.read(), np.float32)
+        return self._samples.all()
 
 
 class EchoCloud(CloudBuffer):
-    """Room for the points of a frame, and for its waveforms if they are kept."""
+    """The points of a frame, and its waveforms if they are kept.
+
+    ``words`` and ``counts`` are those of a part of the frame, until ``store_part``.
+    """
 
     def __init__(
-        self, rays: int, returns: int, *, normals: bool, wide: bool, keeps: bool = False
+        self,
+        rays: int,
+        returns: int,
+        *,
+        normals: bool,
+        wide: bool,
+        keeps: bool = False,
+        step: float = 0.0,
     ) -> None:
-        self.waves = WaveStore() if keeps else None
+        """``step`` is the time between two samples of a waveform."""
+        self.waves, self.step = WaveStore() if keeps else None, step
+        record = record_of(normals=normals, wide=wide, echoes=True)
+        self._stored, self._nearest = Store(record), np.zeros(1, record)
         super().__init__(rays, returns, normals=normals, wide=wide, echoes=True)
 
     def clear(self) -> None:
         """Forget all points and waveforms."""
         super().clear()
+        self._stored.clear()
         if self.waves is not None:
             self.waves.clear()
 
-    def saved(self, rays: int) -> dict[str, NDArray[Any]]:
-        """The points of the first rays and all waveforms, as arrays."""
-        store = self.waves or WaveStore()
-        rows = store.rows().view(np.uint8).copy()
-        return {**super().saved(rays), "waves": rows, "samples": store.samples().copy()}
+    @property
+    def valid(self) -> int:
+        """How many points are stored."""
+        return self._stored.count
 
-    def load(self, saved: Mapping[str, NDArray[Any]], rays: int) -> None:
+    def store_part(self, nearest: tuple[float, int], first: int) -> None:
+        """Store the points that are in ``words``; ``first`` is the ray of the first of them.
+
+        ``nearest`` is the least range among them, and its place in ``words``.
+        """
+        whole = nearest[0], first * self.room + nearest[1]
+        if nearest[1] >= 0 and whole < self.nearest:
+            self.nearest = whole
+            self._nearest[0] = self.words[nearest[1]].view(self.record)[0]
+        count = pack_words(self.words, self.room, self.counts)
+        self._stored.add(self.words[:count].view(self.record).reshape(-1))
+        self.counts[:] = 0
+
+    def nearest_point(self) -> Points:
+        """The nearest point, an array of one."""
+        return self._nearest
+
+    def points(self, *, normals: bool = False) -> Points:
+        """The points that there are, with normals if there is room for them."""
+        if normals and not self.has_normals:
+            raise ValueError("there is no room for normals in this cloud")
+        return self.pack().copy()
+
+    def pack(self) -> Points:
+        """The points that there are, read only."""
+        return self._stored.all()
+
+    def packets(self) -> WavePackets | None:
+        """The waveforms as a las has them."""
+        if self.waves is None:
+            return None
+        return WavePackets(self.waves.rows(), self.waves.samples(), self.step)
+
+    def saved(self, rays: int) -> dict[str, NDArray[Any]]:  # noqa: ARG002 - all that there is
+        """All points and waveforms, as arrays."""
+        store = self.waves or WaveStore()
+        return {
+            "counts": np.zeros(0, np.uint8),
+            "points": self.pack().view(np.uint8).copy(),
+            "nearest": np.array(self.nearest, float),
+            "nearest_point": self._nearest.view(np.uint8).copy(),
+            "shift": self.shift.copy(),
+            "lost": self.lost.copy(),
+            "waves": store.rows().view(np.uint8).copy(),
+            "samples": store.samples().copy(),
+        }
+
+    def load(self, saved: Mapping[str, NDArray[Any]], rays: int) -> None:  # noqa: ARG002
         """Take over what was saved; ValueError if it does not fit."""
-        waves, samples = saved["waves"], saved["samples"]
-        fits = waves.dtype == np.uint8 and waves.ndim == 1 and len(waves) % WAVE.itemsize == 0
-        rows = waves.copy().view(WAVE) if fits else np.zeros(0, WAVE)
-        fits = fits and samples.dtype == np.float32 and samples.ndim == 1
-        if not fits or (rows["count"] < 0).any() or int(rows["count"].sum()) != len(samples):
+        points, nearest = _records(saved["points"], self.record), saved["nearest_point"]
+        waves, samples = _records(saved["waves"], WAVE), saved["samples"]
+        fits = samples.dtype == np.float32 and samples.ndim == 1
+        fits = fits and not (waves["count"] < 0).any() and waves["count"].sum() == len(samples)
+        fits = fits and len(_records(nearest, self.record)) == 1
+        shift, lost = saved["shift"], saved["lost"]
+        if not fits or shift.shape != self.shift.shape or lost.shape != self.lost.shape:
             raise ValueError("the saved waveforms of the lidar are damaged")
-        super().load(saved, rays)
+        self.clear()
+        self._stored.add(points)
+        self._nearest = _records(nearest, self.record).copy()
+        least, place = saved["nearest"].tolist()
+        self.nearest, self.number = (least, int(place)), len(points)
+        self.shift, self.lost = shift.astype(float), lost.astype(np.int64)
         if self.waves is not None:
+            rows = waves.copy()
+            rows["offset"] -= rows["offset"][:1].sum()
             self.waves.add(rows, samples)
+
+
+def _records(data: NDArray[Any], record: Any) -> NDArray[Any]:
+    """Bytes as records; ValueError if they are none."""
+    kind = np.dtype(record)
+    if data.dtype != np.uint8 or data.ndim != 1 or len(data) % kind.itemsize:
+        raise ValueError("the saved waveforms of the lidar are damaged")
+    return np.frombuffer(data.tobytes(), kind)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,7 @@ Scan, motion, scene, media and points are those of a lidar; ``kernels.waveform``
 of a pulse. ``capture`` and ``scan`` are called as of ``Lidar``; ``waveform`` gives the histogram's
 power for one direction, for who wants to look at it.
 
-Waveforms are made and stored for some pulses at a time, so memory does not grow with their number
-but for the rows that tell where each one is.
+Pulses are made and stored some at a time, so memory does not grow with their number (``clouds``).
 """
 
 from collections.abc import Mapping
@@ -14,20 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.core.frames import MountParameters
-from sensor_models.kernels.lidar.layout import CHUNK, Output
-from sensor_models.kernels.light.paths import LIMITS
+from sensor_models.kernels.lidar.layout import CHUNK, Detector, Scan
+from sensor_models.kernels.light.paths import LIMITS, Path
 from sensor_models.kernels.waveform import pulses as kernel
+from sensor_models.kernels.waveform.histogram import pack_samples
 from sensor_models.kernels.waveform.layout import Extraction, Pulse, Receiver, Records
 from sensor_models.lidar.lidar import Lidar
-from sensor_models.lidar.parameters import AmbientParameters, LidarNoiseParameters
 from sensor_models.lidar.patterns import PatternParameters, ScanPattern
 from sensor_models.light.beam import BeamParameters
 from sensor_models.output.points import ECHO_FIELDS, CloudBuffer
 from sensor_models.scene.history import MovingBodies
 from sensor_models.scene.model import Scene
 from sensor_models.scene.tracing import RayScene
-from sensor_models.waveform.clouds import WAVE, EchoCloud
+from sensor_models.waveform.clouds import LINE, RAYS_AT_A_TIME, WAVE, EchoCloud
 from sensor_models.waveform.optics import pack_pulse
 from sensor_models.waveform.parameters import (
     AdcParameters,
@@ -55,34 +53,22 @@ class WaveformLidar(Lidar):
         pattern: PatternParameters | ScanPattern | None = None,
         receiver: ReceiverParameters | None = None,
         adc: AdcParameters | None = None,
-        noise: LidarNoiseParameters | None = None,
-        ambient: AmbientParameters | None = None,
-        mount: MountParameters | None = None,
         *,
-        seed: int = 0,
-        identity: str = "WaveformLidar",
-        rate: float = 0.0,
         keeps: bool = False,
+        **shared: Any,
     ) -> None:
-        """``keeps`` says that clouds are to hold the waveforms, too."""
+        """``keeps``: clouds are to hold the waveforms, too; all else is as of ``Lidar``."""
         own = parameters or WaveformParameters()
         half = min(0.5 * own.divergence_full_angle, WIDEST)
+        shared = {"identity": "WaveformLidar", **shared}
         super().__init__(
-            own.as_lidar(),
-            pattern,
-            BeamParameters(divergence_half_angle=half),
-            noise,
-            ambient,
-            mount,
-            seed=seed,
-            identity=identity,
-            rate=rate,
+            own.as_lidar(), pattern, BeamParameters(divergence_half_angle=half), **shared
         )
         self.parameters_of_pulse = own
         self.receiver = receiver or ReceiverParameters()
         self.adc = adc or AdcParameters()
         self.keeps = keeps
-        self._stream = seed, identity
+        self._stream: tuple[int, str] = shared.get("seed", 0), shared["identity"]
         self._pulse = pack_pulse(own)
         self._ask = pack_extraction(own, self.receiver)
         self._received: tuple[Scene, Receiver] | None = None
@@ -90,7 +76,8 @@ class WaveformLidar(Lidar):
     @property
     def nothing_saved(self) -> Mapping[str, NDArray[Any]]:
         """What the saved state of a frame has besides, before anything of it is made."""
-        return {"waves": np.zeros(0, np.uint8), "samples": np.zeros(0, np.float32)}
+        nothing = np.zeros(0, np.uint8)
+        return {"nearest_point": nothing, "waves": nothing, "samples": np.zeros(0, np.float32)}
 
     @property
     def pulse(self) -> Pulse:
@@ -112,8 +99,17 @@ class WaveformLidar(Lidar):
 
     def new_cloud(self, *, normals: bool = True, wide: bool = False) -> EchoCloud:
         """Room for a frame."""
-        room = self.parameters.returns
-        return EchoCloud(self.rays, room, normals=normals, wide=wide, keeps=self.keeps)
+        room, step = self.parameters.returns, self.parameters_of_pulse.t_res
+        rays = min(self.rays, self._columns_at_a_time * self.pattern.rows)
+        return EchoCloud(rays, room, normals=normals, wide=wide, keeps=self.keeps, step=step)
+
+    @property
+    def _columns_at_a_time(self) -> int:
+        """Columns whose points, and samples if they are kept, are held until they are stored."""
+        rays = RAYS_AT_A_TIME
+        if self.keeps:
+            rays = min(rays, SAMPLES_AT_A_TIME // self._pulse.samples)
+        return max(rays // self.pattern.rows, 1)
 
     def scan(
         self,
@@ -125,52 +121,47 @@ class WaveformLidar(Lidar):
         cloud: CloudBuffer,
         bodies: MovingBodies | None = None,
     ) -> None:
-        """Make some columns of a frame; as ``Lidar.scan``."""
-        if not self._keeps_in(cloud):
-            self._scan_part(scene, poses, frame, times, columns, cloud, bodies)
-            return
-        rows = self.pattern.rows
-        at_a_time = max(SAMPLES_AT_A_TIME // (rows * self._pulse.samples), 1)
-        for first in range(columns[0], columns[1], at_a_time):
-            part = first, min(first + at_a_time, columns[1])
-            self._scan_part(scene, poses, frame, times, part, cloud, bodies)
+        """Make some columns of a frame; as ``Lidar.scan``, but parts come in order.
 
-    def _keeps_in(self, cloud: CloudBuffer) -> bool:
-        return isinstance(cloud, EchoCloud) and cloud.waves is not None
+        A frame is made from its first column to its last, as points and waveforms are stored.
+        """
+        if not isinstance(cloud, EchoCloud):
+            raise TypeError("a full-waveform lidar makes clouds of its own: new_cloud()")
+        if columns[0] >= columns[1]:
+            return
+        scan = self._scan(scene, poses, frame, columns, bodies)
+        own = self._path(scene.scene, frame), self._detector(frame)
+        at_a_time = self._columns_at_a_time
+        for first in range(columns[0], columns[1], at_a_time):
+            part = scan._replace(first=first, last=min(first + at_a_time, columns[1]))
+            self._scan_part(scene, own, part, times, cloud, bodies)
 
     def _scan_part(
         self,
         scene: RayScene,
-        poses: Floats,
-        frame: int,
+        own: tuple[Path, Detector],
+        scan: Scan,
         times: tuple[float, float],
-        columns: tuple[int, int],
-        cloud: CloudBuffer,
+        cloud: EchoCloud,
         bodies: MovingBodies | None,
     ) -> None:
-        if columns[0] >= columns[1]:
-            return
-        scan = self._scan(scene, poses, frame, columns, bodies)
-        first, last = columns[0] * scan.rows, columns[1] * scan.rows
+        """Make some columns, and store what comes of them."""
+        first, last = scan.first * scan.rows, scan.last * scan.rows
         chunks = -(-(last - first) // CHUNK)
         output = self._output(cloud, scan, times)._replace(
             nearest=np.full((chunks, 2), np.inf), lost=np.zeros((chunks, LIMITS), np.int64)
         )
-        records = self._records(cloud, first, last if self._keeps_in(cloud) else first)
-        receiver = self.receiver_in(scene.scene)
-        path, detector = self._path(scene.scene, frame), self._detector(frame)
-        own = path, scan, detector, self._pulse, receiver, self._ask, output, records
-        scene.run(kernel.make_pulses, *own, bodies=bodies, threads=chunks)
-        self._take(cloud, output, slice(first, last))
-        if isinstance(cloud, EchoCloud) and cloud.waves is not None:
-            cloud.waves.add(*self._waves_of(records, times, scan.azimuth, scan.elevation))
-
-    def _take(self, cloud: CloudBuffer, output: Output, rays: slice) -> None:
-        """Count the points of some rays."""
-        cloud.number += int(cloud.counts[rays].sum(dtype=np.int64))
+        records = self._records(cloud, first, last if cloud.waves is not None else first)
+        made = self._pulse, self.receiver_in(scene.scene), self._ask
+        given = own[0], scan, own[1], *made, output, records
+        scene.run(kernel.make_pulses, *given, bodies=bodies, threads=chunks)
+        cloud.number += int(cloud.counts[: last - first].sum(dtype=np.int64))
         cloud.lost += output.lost.sum(axis=0)
-        for distance, place in output.nearest[np.isfinite(output.nearest[:, 0])].tolist():
-            cloud.nearest = min(cloud.nearest, (distance, int(place)))
+        if cloud.waves is not None:
+            cloud.waves.add(*self._waves_of(records, scan, times, cloud.counts))
+        found = output.nearest[np.isfinite(output.nearest[:, 0])].tolist()
+        least, place = min(found, default=(np.inf, -1))
+        cloud.store_part((least, int(place)), first)
 
     def _records(self, cloud: CloudBuffer, first: int, last: int) -> Records:
         more = sum(np.dtype(kind).itemsize for _, kind in ECHO_FIELDS) // 4
@@ -180,25 +171,27 @@ class WaveformLidar(Lidar):
             first=first,
             samples=np.empty((last - first, own.samples), np.float32),
             spans=np.zeros((last - first, 2), np.int32),
+            lines=np.zeros((last - first, len(LINE))),
             word=cloud.record.itemsize // 4 - more,
             tau=own.energy / duration * own.area,
         )
 
     def _waves_of(
-        self,
-        records: Records,
-        times: tuple[float, float],
-        azimuth: NDArray[np.float32],
-        elevation: NDArray[np.float32],
+        self, records: Records, scan: Scan, times: tuple[float, float], counts: NDArray[np.uint8]
     ) -> tuple[NDArray[np.void], NDArray[np.float32]]:
         """Rows and samples of the waveforms that were kept."""
         (kept,) = np.nonzero(records.spans[:, 1])
         spans, own = records.spans[kept].astype(np.int64), self._pulse
         rows = np.zeros(len(kept), WAVE)
         ray = kept + records.first
-        rows["pulse"], rows["azimuth"], rows["elevation"] = ray, azimuth[ray], elevation[ray]
+        rows["pulse"] = ray
+        rows["azimuth"], rows["elevation"] = scan.azimuth[ray], scan.elevation[ray]
         rows["time"] = times[0] + self.pattern.offset[ray] * times[1]
         rows["first"] = own.start + (spans[:, 0] + 0.5) * own.step
         rows["count"], rows["offset"] = spans[:, 1], np.cumsum(spans[:, 1]) - spans[:, 1]
-        inside = np.arange(own.samples) < records.spans[:, 1:]
-        return rows, records.samples[inside]
+        rows["returns"] = counts[kept]
+        for name, numbers in zip(LINE, records.lines[kept].T, strict=True):
+            rows[name] = numbers
+        samples = np.empty(int(spans[:, 1].sum()), np.float32)
+        pack_samples(records.samples, records.spans, samples)
+        return rows, samples

@@ -15,6 +15,7 @@ from sensor_models.lidar.parameters import AmbientParameters, LidarNoiseParamete
 from sensor_models.lidar.patterns import PatternParameters, ScanPattern
 from sensor_models.lidar.sensor import LidarSensor, PointOutputs, load_sweeps
 from sensor_models.lidar.sweep import LidarFrame
+from sensor_models.messages.ports import OsiPorts, Rays
 from sensor_models.output.clouds import CloudFileParameters, CloudWriter
 from sensor_models.output.sinks import FrameTableParameters
 from sensor_models.scene.tracing import RayScene
@@ -83,6 +84,14 @@ def _load_kernels() -> None:
     load_sweeps(lidar, cloud, body)
 
 
+def _rays_of(setup: Setup) -> Rays:
+    """The rays of a frame, for messages."""
+    rate = setup.sampling.sample_rate
+    lidar = waveform_lidar_of(setup.parameters, setup.identity, keeps=False)
+    pattern, duration = lidar.pattern, (1.0 / rate if lidar.rolls and rate > 0.0 else 0.0)
+    return Rays(pattern.directions(0), pattern.offset * duration, pattern.rows, pattern.columns)
+
+
 WAVEFORM_LIDAR = SensorSpec(
     name="WaveformLidar",
     text="Full-waveform lidar: pulses of many rays, receivers with noise, echoes by five ways",
@@ -104,6 +113,7 @@ WAVEFORM_LIDAR = SensorSpec(
     readings=(Group(PointOutputs), Group(NearestOutputs, "nearest")),
     sinks=(Group(CloudFileParameters), Group(FrameTableParameters)),
     frames=CloudWriter,
+    messages=OsiPorts(rays=_rays_of),
     more_files=((Group(WaveformFileOutput, "waveform"), "waveform.npy"),),
     step=0.1,
     packages=(*PACKAGES, *SCENE_PACKAGES),

@@ -45,18 +45,18 @@ def lidar_bars(master: Path, files: FmuFiles) -> list[Bar]:
     return lidar.bars(master, files)
 
 
-def gnss_bars() -> list[Bar]:
+def gnss_bars(master: Path, files: FmuFiles) -> list[Bar]:
     """The bars of the GNSS receiver."""
     from tests.bench import gnss
 
-    return gnss.bars()
+    return gnss.bars(master, files)
 
 
-def waveform_bars() -> list[Bar]:
+def waveform_bars(files: FmuFiles) -> list[Bar]:
     """The bars of the full-waveform lidar."""
     from tests.bench import waveform
 
-    return waveform.bars()
+    return waveform.bars(files)
 
 
 def body_bars(files: FmuFiles) -> list[Bar]:
@@ -73,18 +73,59 @@ def radar_bars() -> list[Bar]:
     return radar.bars()
 
 
+def message_bars() -> list[Bar]:
+    """The bars of messages and logs."""
+    from tests.bench import messages
+
+    return messages.bars()
+
+
+def ccd_bars() -> list[Bar]:
+    """The bars of the CCD camera."""
+    from tests.bench import ccd
+
+    return ccd.bars()
+
+
+def caster_bars() -> list[Bar]:
+    """The bars of the quick caster."""
+    from tests.bench import caster
+
+    return caster.bars()
+
+
+def campaign_bars(fmus: Path) -> list[Bar]:
+    """The bars of campaigns."""
+    from tests.bench import campaigns
+
+    return campaigns.campaign_bars(fmus)
+
+
+def dataset_bars() -> list[Bar]:
+    """The bars of data sets."""
+    from tests.bench import campaigns
+
+    return campaigns.dataset_bars()
+
+
 SUBJECTS: dict[str, Subject] = {
     "calls-c": lambda master, fmu: calls.call_in_c(master, fmu("Null"), fmu("Reference")),
     "calls-fmpy": lambda _, fmu: calls.call_in_fmpy(fmu("Null"), fmu("Reference")),
-    "load": lambda master, fmu: calls.load(master, fmu("Encoder")),
+    "load": lambda master, fmu: calls.load(master, fmu("Encoder"), fmu("Lidar")),
     "scene": lambda _master, _fmu: calls.first_frame(),
     "imu": lambda master, fmu: inertial.bars(master, fmu("Imu")),
     "depth": lambda master, fmu: depth_bars(master, fmu("DepthCamera")),
     "lidar": lambda master, fmu: lidar_bars(master, fmu("Lidar")),
-    "gnss": lambda _master, _fmu: gnss_bars(),
+    "gnss": lambda master, fmu: gnss_bars(master, fmu("Gnss")),
     "radar": lambda _master, _fmu: radar_bars(),
+    "ccd": lambda _master, _fmu: ccd_bars(),
     "bodies": lambda _, fmu: body_bars(fmu("Lidar")),
-    "waveform": lambda _master, _fmu: waveform_bars(),
+    "waveform": lambda _, fmu: waveform_bars(fmu("WaveformLidar")),
+    "messages": lambda _master, _fmu: message_bars(),
+    # the master stands beside the FMUs
+    "campaign": lambda master, _fmu: campaign_bars(master.parent),
+    "dataset": lambda _master, _fmu: dataset_bars(),
+    "caster": lambda _master, _fmu: caster_bars(),
     "tracing": lambda _master, _fmu: tracing_bars(),
 }
 

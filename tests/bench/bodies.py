@@ -3,7 +3,9 @@
 Threads   Two lidars on one scene in two threads, against one in one thread: nobody waits for the
           other, though each has the bodies where they are at instants of its own.
 Motion    A sweep among bodies that move, against the same among bodies at rest.
-FMU       Ten sweeps a second in steps of 10 ms, with files and without.
+Many      A sweep with a thousand bodies more, out of the lidar's reach.
+FMU       Ten sweeps a second in steps of 10 ms, with files and without; and such a sweep with its
+          file over Open3D's bare cast of the same rays, the bodies being where they begin.
 """
 
 import math
@@ -11,10 +13,13 @@ import shutil
 import tempfile
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sensor_models.kernels.math.motion import matrix_from_quaternion
 from sensor_models.lidar.lidar import Lidar
 from sensor_models.lidar.named import named_lidar
 from sensor_models.output.sinks import WriteFiles
@@ -22,13 +27,22 @@ from sensor_models.scene.history import MovingBodies
 from sensor_models.scene.manifest import manifest_path
 from sensor_models.scene.registry import SceneHandle, open_scene
 from sensor_models.scene.tracing import RayScene
+from sensor_models.scene.workers import processors
 from tests.bench.bars import Bar, best_in_turns
-from tests.bench.lidar import running
+from tests.bench.lidar import directions_of, running
+from tests.bench.tracing import best as best_of
+from tests.bench.tracing import open3d_caster
 from tests.masters.fmu_files import FmuFiles
+
+Floats = NDArray[np.float64]
 
 BODIES, SPEED, STEP, SECONDS = 20, 8.0, 0.01, 3.0
 SWEEPS, TURNS, SPANS = 6, 5, 32
+#: Bodies out of reach, and how far from one another they stand.
+FAR_BODIES, APART = 1000, 40.0
 RATE = 10.0
+#: Where the lidar stands, and how often the drives are measured.
+PLACE, ROUNDS = np.array([0.0, -8.0, 1.8]), 3
 
 BODY = """
 [[bodies]]
@@ -42,14 +56,18 @@ entity_id = {entity}
 """
 
 
-def busy_yard(folder: Path) -> Path:
-    """The yard with more vehicles; its manifest."""
+def busy_yard(folder: Path, far: int = 0) -> Path:
+    """The yard with more vehicles, and some of them out of reach; its manifest."""
     yard = manifest_path("yard").parent
     copy = Path(shutil.copytree(yard, folder / "busy"))
     with (copy / "scene.toml").open("a", encoding="utf-8") as manifest:
         for number in range(3, BODIES):
             angle = math.tau * number / BODIES
             x, y = (12.0 + number) * math.cos(angle), (12.0 + number) * math.sin(angle)
+            manifest.write(BODY.format(number=number, entity=200 + number, x=x, y=y))
+        for number in range(BODIES, BODIES + far):
+            row, column = divmod(number, 32)
+            x, y = 200.0 + APART * row, APART * (column - 16)
             manifest.write(BODY.format(number=number, entity=200 + number, x=x, y=y))
     return copy / "scene.toml"
 
@@ -109,8 +127,54 @@ def sweeps(world: SceneHandle) -> list[Bar]:
     ]
 
 
-def drive(files: FmuFiles, world: SceneHandle, output: str, written: bool) -> Bar:
-    """An OS0-128 in steps of 10 ms."""
+def many() -> Bar:
+    """What bodies cost that no ray can reach."""
+    lidar = named_lidar("OS0-128")[0]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open_scene(busy_yard(Path(folder) / "few")) as few,
+        open_scene(busy_yard(Path(folder) / "many", FAR_BODIES)) as more,
+        RayScene(few.scene, threads=1) as among_few,
+        RayScene(more.scene, threads=1) as among_many,
+    ):
+        near, all_of_them = poses_of(few), poses_of(more)
+        best = best_in_turns(
+            {
+                "few": lambda: seconds_of(sweep, among_few, lidar, near),
+                "many": lambda: seconds_of(sweep, among_many, lidar, all_of_them),
+            },
+            TURNS,
+        )
+    detail = f"{1e3 * best['many'] / SWEEPS:.1f} ms a sweep"
+    what = f"{FAR_BODIES} bodies more, out of reach"
+    return Bar(what, best["many"] / best["few"], 1.25, "x", detail)
+
+
+def cast(world: SceneHandle, states: Floats) -> float:
+    """Seconds of Open3D's cast of the rays of a sweep, everything in one mesh where it begins."""
+    scene = world.scene
+    vertices, faces, held = [], [], 0
+    for instance in scene.instances:
+        mesh, turn = scene.meshes[instance.mesh], instance.transform
+        points = mesh.vertices @ turn[:3, :3].T + turn[:3, 3]
+        if instance.body >= 0:
+            pose = states[instance.body]
+            points = points @ matrix_from_quaternion(pose[3:7]).T + pose[:3]
+        vertices.append(points - PLACE)
+        faces.append(mesh.faces + held)
+        held += len(points)
+    whole = replace(
+        scene.meshes[0],
+        vertices=np.concatenate(vertices).astype(np.float32),
+        faces=np.concatenate(faces).astype(np.uint32),
+    )
+    along = directions_of(named_lidar("OS0-128")[0])
+    work = open3d_caster(replace(scene, meshes=(whole,)), processors(), along)
+    return best_of(work, TURNS * SWEEPS, time.perf_counter)
+
+
+def drive(files: FmuFiles, world: SceneHandle, begin: Floats, output: str, written: bool) -> float:
+    """Seconds that an OS0-128 takes in steps of 10 ms, the bodies setting out anew."""
     values = {
         "preset": "OS0-128",
         "sample_rate": RATE,
@@ -120,7 +184,7 @@ def drive(files: FmuFiles, world: SceneHandle, output: str, written: bool) -> Ba
         "body.position.y": -8.0,
         "body.position.z": 1.8,
     }
-    bodies, first = world.states().bodies, world.states().bodies[:, 0].copy()
+    bodies, first = begin.copy(), begin[:, 0]
     bodies[:, 7] = SPEED
     with running(files.directory, f"os0 {written}", values) as lidar:
         start = 0.0
@@ -131,16 +195,30 @@ def drive(files: FmuFiles, world: SceneHandle, output: str, written: bool) -> Ba
             bodies[:, 0] = first + SPEED * now
             world.move(now, bodies)
             lidar.step(now, STEP)
-        took = time.perf_counter() - start
-    what = "files and all" if written else "without files"
-    detail = f"{1e3 * took / SECONDS / RATE:.1f} ms a sweep"
-    return Bar(f"OS0-128 among {BODIES} bodies, {what}", SECONDS / took, 8.0, "x", detail, True)
+        return time.perf_counter() - start
+
+
+def drives(files: FmuFiles, world: SceneHandle, folder: str) -> list[Bar]:
+    """Against real time, and against a bare cast; all of them in turns."""
+    names, begin = iter(range(1000)), world.states().bodies
+    seconds = best_in_turns(
+        {
+            "cast": lambda: cast(world, begin),
+            "without files": lambda: drive(files, world, begin, f"{folder}/{next(names)}", False),
+            "files and all": lambda: drive(files, world, begin, f"{folder}/{next(names)}", True),
+        },
+        ROUNDS,
+    )
+    peer, found = seconds.pop("cast"), []
+    for what, took in seconds.items():
+        detail, name = f"{1e3 * took / SECONDS / RATE:.1f} ms a sweep", f"{BODIES} bodies, {what}"
+        found.append(Bar(f"OS0-128 among {name}", SECONDS / took, 8.0, "x", detail, True))
+    over = took / SECONDS / RATE / peer
+    detail = f"Open3D {1e3 * peer:.1f} ms"
+    return [*found, Bar("the same with files, over Open3D's cast", over, 2.0, "x", detail)]
 
 
 def bars(files: FmuFiles) -> list[Bar]:
     """All bars of bodies that move."""
     with tempfile.TemporaryDirectory() as folder, open_scene(busy_yard(Path(folder))) as world:
-        return [
-            *sweeps(world),
-            *(drive(files, world, f"{folder}/{written}", written) for written in (False, True)),
-        ]
+        return [*sweeps(world), many(), *drives(files, world, folder)]

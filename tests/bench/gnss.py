@@ -1,22 +1,29 @@
-"""What a sample of a GNSS receiver costs, compiled and with a scene that hides satellites."""
+"""What a fix of a GNSS receiver costs: in the library, as a compiled step, and as an FMU from C."""
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import numpy as np
 
+from fmus.sensors import fmu_of
 from sensor_models.core.georeference import Georeference
 from sensor_models.gnss.gnss import Gnss
 from sensor_models.gnss.parameters import ErrorMode, GnssParameters, Multipath
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.tracing import RayScene
 from tests.bench.bars import Bar, best_in_turns
+from tests.bench.calls import BODY_INPUTS
+from tests.bench.inertial import seconds_per_call
+from tests.masters.c_master import CMaster
+from tests.masters.fmu_files import FmuFiles
 
 ORIGIN = Georeference(math.radians(48.1), math.radians(11.6), 520.0)
 #: In the middle of the street.
 BODY = np.array([60.0, -3.0, 1.7, 1.0, 0.0, 0.0, 0.0, 8.0, 0.0, 0.0, 0.0, 0.0, 0.0])
 RATE = 10.0
+START = dict(zip(BODY_INPUTS, BODY.tolist(), strict=True))
 
 
 def in_a_batch(**parameters: object) -> Callable[[], float]:
@@ -46,8 +53,71 @@ def one_by_one(rays: RayScene, **parameters: object) -> Callable[[], float]:
     return measure
 
 
-def bars() -> list[Bar]:
+def compiled_step(**values: object) -> float:
+    """Microseconds of the compiled step of an instance, a fix in each, without the binding."""
+    instance = fmu_of("Gnss")(instance_name="bench")
+    variables = instance.table().by_name
+    for name, value in {"sample_rate": RATE, **START, **values}.items():
+        instance.values.set(variables[name], value)
+    instance.setup_experiment(0.0)
+    instance.exit_initialization_mode()
+    cost = seconds_per_call(*instance.compiled_step(), RATE)
+    instance.close()
+    return cost * 1e6
+
+
+def step_of_fmu(
+    master_file: Path,
+    files: FmuFiles,
+    *,
+    step: float = 1.0 / RATE,
+    scene: str = "",
+    integers: Mapping[str, int] | None = None,
+    nmea: bool = False,
+) -> float:
+    """Microseconds for set 13 Reals, doStep and get 13 Reals of the receiver in the C master."""
+    with CMaster(master_file) as master:
+        instance = master.load(files).instantiate()
+        instance.set_string({"scene": scene}).expect()
+        instance.set_integer(integers or {}).expect()
+        instance.set_boolean({"nmea.on": nmea}).expect()
+        instance.set_real({"sample_rate": RATE, **START}).expect()
+        instance.initialize()
+        inputs = {name: (START[name], 0.0) for name in BODY_INPUTS}
+        cost = instance.bench(inputs, files.names("output", "Real"), step, 20_000)
+        instance.free()
+    return cost.best
+
+
+def fmu_bars(master: Path, files: FmuFiles) -> list[Bar]:
+    """The bars of the FMU, driven from C."""
+    ranges = {"error.mode": int(ErrorMode.pseudorange)}
+    image = {**ranges, "multipath": int(Multipath.image)}
+    canyon = {"scene": "street_canyon"}
+
+    def best(**given: object) -> float:
+        return min(step_of_fmu(master, files, **given) for _ in range(3))  # type: ignore[arg-type]
+
+    between = "a fix in each tenth step"
+    every = "a fix in each step"
+    return [
+        Bar("GNSS FMU, fixed, compiled step", compiled_step(), 1.0, "us", every),
+        Bar("GNSS FMU, fixed, C master", best(), 2.0, "us", every),
+        Bar("GNSS FMU, pseudorange, C master", best(integers=ranges), 15.0, "us", every),
+        Bar("GNSS FMU, canyon, C master", best(**canyon), 40.0, "us", every),
+        Bar("GNSS FMU, canyon, C master", best(**canyon, step=0.01), 5.0, "us", between),
+        Bar("GNSS FMU, image, C master", best(**canyon, integers=image), 60.0, "us", every),
+        Bar("GNSS FMU, fixed and NMEA, C master", best(nmea=True), 150.0, "us", every),
+    ]
+
+
+def bars(master: Path, files: FmuFiles) -> list[Bar]:
     """The bars of the receiver."""
+    return [*library_bars(), *fmu_bars(master, files)]
+
+
+def library_bars() -> list[Bar]:
+    """The bars of the library alone."""
     ranges = {"error_mode": ErrorMode.pseudorange}
     with RayScene(load_scene("street_canyon")) as rays:
         found = best_in_turns(

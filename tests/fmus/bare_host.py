@@ -125,8 +125,9 @@ def kernels() -> list[str]:
     for name, module in list(sys.modules.items()):
         if re.search(r"\bsensor_models\.kernels\b", name):
             for function, value in vars(module).items():
-                if hasattr(value, "signatures"):
-                    found.append(f"{name}.{function}: {value.signatures}")
+                if hasattr(value, "py_func"):
+                    counts = value.stats.from_cache, value.stats.compiled
+                    found.append(f"{name}.{function}: {counts}")
     return sorted(found)
 
 

@@ -45,9 +45,12 @@ FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
             "solution": CHOICE,
             "rtk.convergence_time": SECONDS,
             "rtk.minimum_satellites": INTEGER,
+            "dropout.interval": SECONDS,
+            "dropout.duration": SECONDS,
             "latency": SECONDS,
             "nmea.on": BOOLEAN,
             "rinex.on": BOOLEAN,
+            "record_pseudoranges": BOOLEAN,
             "geoid_undulation": REAL_M,
             "scene": STRING,
         },
@@ -80,6 +83,7 @@ _NOT_NEGATIVE = (
     "range.white",
     "nlos.mean",
     "rtk.convergence_time",
+    "dropout.interval",
     "latency",
     "scene_handle",
 )
@@ -87,6 +91,7 @@ RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
     "Gnss": {
         **dict.fromkeys(_NOT_NEGATIVE, (0.0, None)),
         "error.time_constant": (1e-9, None),
+        "dropout.duration": (1e-9, None),
         "time_of_week": (0.0, 604800.0),
         "elevation_mask": (0.0, math.radians(89.999)),
         "nlos.probability": (0.0, 1.0),

@@ -39,6 +39,23 @@ INERTIAL = {**BETWEEN, **TRIAXIAL}
 #: A small frame of a small scene, with noise.
 SEEN: dict[str, Any] = {**BETWEEN, "scene": "targets", "write_files": WriteFiles.off}
 CAMERA = {**SEEN, "width": 8, "height": 6, "noise.on": True, "noise.multiplier": 0.05}
+#: A small picture with all noise, of a rolling shutter that blurs: frames are under way as a rule.
+PICTURE = {
+    **SEEN,
+    "pixels.width": 8,
+    "pixels.height": 6,
+    "ccd_size.width": 40e-6,  # or the few pixels were so large that they are full
+    "ccd_size.height": 30e-6,
+    "intrinsics.fx": 6.0,
+    "sensor.model": 1,
+    "sensor.prnu": 0.02,
+    "sensor.dsnu": 3.0,
+    "exposure_time": 5e-5,
+    "shutter": 1,
+    "line_time": 1e-3,
+    "motion_samples": 3,
+    "light.rays": 4,
+}
 #: Fixes that are late, of ranges with errors and detours, in a scene; and sentences of them.
 RECEIVER = {
     **BETWEEN,
@@ -92,6 +109,7 @@ OWN: dict[str, dict[str, Any]] = {
         **{f"{p}.{name}": value for p in SUBSENSORS for name, value in TRIAXIAL.items()},
         "magnetometer.field.z": 0.5,
     },
+    "CcdCamera": PICTURE,
     "DepthCamera": CAMERA,
     "Gnss": RECEIVER,
     "Lidar": LIDAR,

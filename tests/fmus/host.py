@@ -13,6 +13,7 @@ FMU said is in ``messages``, and ``refusal`` gives it for a call that must fail.
 
 import contextlib
 import functools
+import os
 import shutil
 import tempfile
 import zipfile
@@ -215,7 +216,8 @@ def open_shared(fmu: Path, name: str = "sensor") -> Iterator[Instance]:
 
 @functools.cache
 def _unpacked_once(fmu: Path) -> Path:
-    directory = fmu.with_name(f"unpacked {fmu.stem}")
+    # One for each process: who unpacked it again would write over a library that is loaded.
+    directory = fmu.with_name(f"unpacked {fmu.stem} {os.getpid()}")
     with zipfile.ZipFile(fmu) as archive:
         archive.extractall(directory)
     return directory

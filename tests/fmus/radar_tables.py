@@ -92,6 +92,7 @@ FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
             "frame.count": INTEGER,
             "frame.time": ("Real", "s"),
             "frame.file": STRING,
+            "frame.lost": INTEGER,
             "cube.file": STRING,
             "detected": BOOLEAN,
             "range": METRE,

@@ -88,7 +88,9 @@ def test_results_at_instants_that_all_masters_know_are_the_same_bits(
     parameters = {**parameters_of(model), **how}
     if "scan_mode" in parameters:  # the rays of a sweep lie between those instants
         parameters["scan_mode"] = ScanMode.instant
-    if "latency" in parameters:  # the last samples would still be on their way
+    if "motion_samples" in parameters:  # and those of a rolling shutter, and of blur
+        parameters |= {"motion_samples": 1, "shutter": 0}
+    if "latency" in parameters:  # the last samples would be on their way: test_gnss_steps has it
         parameters["latency"] = 0.0
     # A low-pass this slow takes its input with the samples alone, a faster one between them too.
     parameters |= {name: 2.5 for name in parameters if name.endswith("filter.cutoff")}

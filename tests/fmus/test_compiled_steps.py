@@ -154,7 +154,7 @@ def test_samples_of_steps_from_c_are_all_recorded(name: str, tmp_path: Path) -> 
     assert [float(row[1]) for row in rows] == [0.5 + number * STEP for number in range(count)]
 
 
-@pytest.mark.parametrize("name", ["Imu", "Magnetometer"])
+@pytest.mark.parametrize("name", ["Gnss", "Imu", "Magnetometer"])
 def test_another_scene_is_looked_for_by_python(name: str) -> None:
     instance = begun(name)
     call, context = C_STEP(instance.compiled_step()[0]), instance.compiled_step()[1]

@@ -23,7 +23,7 @@ from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.tracing import MovingBodies, RayScene
 from tests.fmus.driving import read_record
 from tests.fmus.host import Instance, open_fmu
-from tests.models.scene_files import write_manifest
+from tests.models.scene_files import BOX, write_manifest
 from tests.models.test_gnss_sensor import ROOF, pose_of_roof
 from tests.trajectories import body_state
 
@@ -186,6 +186,35 @@ def test_magnetic_sensors_feel_the_field_of_the_place_and_date(
     field = flux_density(PLACE.latitude, PLACE.longitude, PLACE.height, 2026 + 181 / 365)
     # readings are of float64, the field of some 1e-5 T
     assert found == pytest.approx(field, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("model", "output"), [("Magnetometer", "flux_density"), ("Imu", "magnetometer")]
+)
+def test_a_scene_on_the_earth_has_the_published_field(
+    fmu_directory: Path, environment_fmu: Path, tmp_path: Path, model: str, output: str
+) -> None:
+    # Test value of NOAA/NCEI for WMM2025: 2026.0, 83 km, 86 degrees north, 46 degrees west; the
+    # components to the north, east and down in nT.
+    north, east, down = 2582.0, -1528.0, 54279.0
+    world = """
+[world]
+origin = { latitude_deg = 86, longitude_deg = -46, height = 83000, heading_deg = 30 }
+earth_field_date = 2026-01-01
+"""
+    scene = write_manifest(tmp_path, world + BOX)
+    with (
+        open_fmu(environment_fmu, "world") as environment,
+        open_fmu(fmu_directory / f"{model}.fmu") as sensor,
+    ):
+        environment.initialize({"scene": str(scene)})
+        sensor.initialize({"scene_handle": environment.get("scene_handle")})
+        x, y, z = (1e9 * sensor.get(f"{output}.{axis}") for axis in "xyz")
+    c, s = math.cos(math.radians(30.0)), math.sin(math.radians(30.0))
+    # y points 30 degrees to the east of north; the values are printed to 1 nT
+    assert x * c + y * s == pytest.approx(east, abs=0.75)
+    assert y * c - x * s == pytest.approx(north, abs=0.75)
+    assert -z == pytest.approx(down, abs=0.51)
 
 
 # ---- files ---------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ LARGEST_PAGE = 300_000
 #: Where the equations are that a page must show: those of each FMU's own model.
 EQUATIONS = {
     "Accelerometer": "sensor_models.kernels.inertial.signals",
+    "CcdCamera": "sensor_models.camera.ccd",
     "DepthCamera": "sensor_models.kernels.camera.depth",
     "Encoder": "sensor_models.kernels.wheel.encoder",
     "Gnss": "sensor_models.kernels.gnss.receiver",
@@ -156,12 +157,13 @@ def unit_of(typed: Element, described: Element) -> str:
 
 
 def expected_of(variable: Element, described: Element) -> dict[str, str]:
-    (typed,) = variable
+    typed = variable[0]  # annotations may follow
+    shown = "start" in typed.attrib and variable.attrib["causality"] != "output"
     return {
         "causality": f"all-{variable.attrib['causality']}s",
         "type": typed.attrib.get("declaredType", typed.tag),
         "unit": unit_of(typed, described),
-        "start": as_written(typed, "start") if "start" in typed.attrib else "",
+        "start": as_written(typed, "start") if shown else "",
         "range": range_of(typed, items_of(described)),
         "meaning": variable.attrib["description"].replace("``", ""),
     }

@@ -17,8 +17,8 @@ SECOND, WATT = ("Real", "s"), ("Real", "W")
 
 #: What of a lidar has no meaning where echoes are made of waveforms.
 NOT_HERE = (
-    "beam.", "intensity.", "range_resolution", "return_mode", "max_returns", "min_intensity",
-    "detection_probability", "path_convention", "pulse_length",
+    "beam.", "walk.", "intensity.", "range_resolution", "return_mode", "max_returns",
+    "min_intensity", "detection_probability", "path_convention", "pulse_length",
 )  # fmt: skip
 
 

@@ -3,11 +3,18 @@
  *
  *   calls <seed> <calls> <file>
  *
- * Each line of the file is an FMU: library, GUID, resources, and for Reals, Integers, Booleans and
- * Strings the first value reference and how many there are. What is wrong ends the process: an
- * answer that is no status, an error without a word to the host, a text that cannot be read. What
- * reads or writes foreign memory is found by the address sanitizer, with which this and the FMUs'
- * libraries are compiled where the compiler has it. */
+ * The file tells of each FMU: library, GUID, resources; for Reals, Integers, Booleans and Strings
+ * the first value reference and how many there are, and then how many of them are set from the
+ * start, with value reference and value of each. What is wrong ends the process: an answer that is
+ * no status, an error without a word to the host, a text that cannot be read. What reads or writes
+ * foreign memory is found by the address sanitizer, with which this and the FMUs' libraries are
+ * compiled where the compiler has it.
+ *
+ * What is set from the start gives the FMU much to remember and makes its frames small: rays are
+ * the same code in any number, and frames of the usual size would take all the time. A few
+ * instances go without. Random values are set over it.
+ *
+ * At the end come the sums, and for each FMU and function how often it gave OK and how often not. */
 #include <dlfcn.h>
 #include <math.h>
 #include <signal.h>
@@ -22,6 +29,7 @@
 #include "fmi2TypesPlatform.h"
 
 enum { FMU_LIMIT = 32, INSTANCES = 3, STATES = 3, VALUES = 12, SECONDS = 120, PATH = 2048 };
+enum { SETTINGS = 64, FUNCTIONS = 32 };
 
 /* Value references of one type. */
 struct range {
@@ -31,10 +39,24 @@ struct range {
 
 enum type { REAL, INTEGER, BOOLEAN, STRING, TYPES };
 
+/* What a function answered. */
+struct tally {
+    const char *function;
+    long good, refused;
+};
+
 struct fmu {
     char library[PATH], guid[64], resources[PATH];
     struct range ranges[TYPES];
+    struct settings {
+        size_t count;
+        fmi2ValueReference references[SETTINGS];
+        fmi2Real reals[SETTINGS];
+        fmi2Integer integers[SETTINGS];
+        char texts[SETTINGS][64];
+    } settings[TYPES];
     void *handle;
+    struct tally tallies[FUNCTIONS];
 };
 
 struct instance {
@@ -122,7 +144,15 @@ static void take_message(fmi2ComponentEnvironment environment, fmi2String name, 
 
 static const fmi2CallbackFunctions callbacks = {take_message, calloc, free, NULL, &messages};
 
+static void count(struct fmu *fmu, int good) {
+    struct tally *tally = fmu->tallies;
+    while (tally->function && strcmp(tally->function, called)) tally++;
+    tally->function = called;
+    *(good ? &tally->good : &tally->refused) += 1;
+}
+
 static void check(const struct instance *instance, fmi2Status status, long told) {
+    count(instance->fmu, status == fmi2OK || status == fmi2Warning);
     if (status != fmi2OK && status != fmi2Warning && status != fmi2Discard && status != fmi2Error)
         fail("an answer that is no status");
     if (!instance->alive && status != fmi2Error) fail("a freed instance answers");
@@ -142,6 +172,21 @@ static void *symbol(const struct fmu *fmu, const char *name) {
 #define FUNCTION(instance, name) ((name##TYPE *)symbol((instance)->fmu, #name))
 #define CALL(instance, name, ...) FUNCTION(instance, name)((instance)->component, ##__VA_ARGS__)
 
+static void prepare(struct instance *instance) {
+    const struct settings *all = instance->fmu->settings;
+    if (one_in(1000)) return;
+    int good = 1;
+#define SET(type, name, values) \
+    CALL(instance, name, all[type].references, all[type].count, values) == fmi2OK
+    fmi2String texts[SETTINGS];
+    for (size_t i = 0; i < all[STRING].count; i++) texts[i] = all[STRING].texts[i];
+    good &= SET(REAL, fmi2SetReal, all[REAL].reals);
+    good &= SET(INTEGER, fmi2SetInteger, all[INTEGER].integers);
+    good &= SET(BOOLEAN, fmi2SetBoolean, all[BOOLEAN].integers);
+    good &= SET(STRING, fmi2SetString, texts);
+    if (!good) fail("good settings are refused");
+}
+
 static void create(struct instance *instance) {
     struct fmu *fmu = instance->fmu;
     const char *guid = one_in(20) ? "wrong" : fmu->guid;
@@ -150,12 +195,15 @@ static void create(struct instance *instance) {
     fmi2Component component = FUNCTION(instance, fmi2Instantiate)(
         name, one_in(30) ? fmi2ModelExchange : fmi2CoSimulation, guid, resources, &callbacks,
         fmi2False, one_in(2));
+    count(fmu, component != NULL);
     if (!component) return;
     *instance = (struct instance){.fmu = fmu, .component = component, .alive = 1};
+    prepare(instance);
 }
 
 static void end(struct instance *instance) {
     CALL(instance, fmi2FreeInstance);
+    count(instance->fmu, 1);
     instance->alive = 0;
 }
 
@@ -238,11 +286,13 @@ static fmi2Status use_state(struct instance *instance) {
     fmi2FMUstate *state = &instance->states[below(STATES)];
     fmi2FMUstate foreign = (fmi2FMUstate)(uintptr_t)draw();
     if (one_in(30)) return CALL(instance, fmi2SetFMUstate, foreign);
-    switch (below(5)) {
+    switch (below(9)) {
     case 0:
-    case 1: return CALL(instance, fmi2GetFMUstate, state);
-    case 2: return CALL(instance, fmi2SetFMUstate, *state);
-    case 3: return CALL(instance, fmi2FreeFMUstate, state);
+    case 1:
+    case 2: return CALL(instance, fmi2GetFMUstate, state);
+    case 3:
+    case 4: return CALL(instance, fmi2SetFMUstate, *state);
+    case 5: return CALL(instance, fmi2FreeFMUstate, state);
     default: return carry(instance, state, &instance->states[below(STATES)]);
     }
 }
@@ -266,7 +316,7 @@ static fmi2Status ask(struct instance *instance) {
 
 /* Without what was set: bad parameters are refused when the run begins. */
 static fmi2Status start_anew(struct instance *instance) {
-    CALL(instance, fmi2Reset);
+    if (CALL(instance, fmi2Reset) == fmi2OK) prepare(instance);
     instance->time = 0.0;
     CALL(instance, fmi2SetupExperiment, 0, 0.0, 0.0, 0, 0.0);
     CALL(instance, fmi2EnterInitializationMode);
@@ -313,13 +363,25 @@ static void call_something(void) {
     check(instance, status, told);
 }
 
+static int read_type(FILE *file, enum type type, struct range *range, struct settings *set) {
+    if (fscanf(file, "%u %u %zu", &range->first, &range->count, &set->count) != 3) return 0;
+    int good = set->count <= SETTINGS;
+    for (size_t i = 0; good && i < set->count; i++) {
+        good = fscanf(file, "%u", &set->references[i]) == 1;
+        if (type == REAL) good = good && fscanf(file, "%lf", &set->reals[i]) == 1;
+        else if (type == STRING) good = good && fscanf(file, "%63s", set->texts[i]) == 1;
+        else good = good && fscanf(file, "%d", &set->integers[i]) == 1;
+    }
+    return good;
+}
+
 static void read_fmus(const char *path) {
     FILE *file = fopen(path, "r");
     if (!file) fail("there is no list of FMUs");
     for (struct fmu *fmu = fmus; fmu_count < FMU_LIMIT; fmu++, fmu_count++) {
         if (fscanf(file, "%2047s %63s %2047s", fmu->library, fmu->guid, fmu->resources) != 3) break;
-        for (int type = 0; type < TYPES; type++)
-            if (fscanf(file, "%u %u", &fmu->ranges[type].first, &fmu->ranges[type].count) != 2)
+        for (enum type type = 0; type < TYPES; type++)
+            if (!read_type(file, type, &fmu->ranges[type], &fmu->settings[type]))
                 fail("the list of FMUs is broken");
         fmu->handle = dlopen(fmu->library, RTLD_NOW | RTLD_LOCAL);
         if (!fmu->handle) fail(dlerror());
@@ -341,5 +403,8 @@ int main(int count, char **arguments) {
     for (unsigned i = 0; i < fmu_count * INSTANCES; i++)
         if (instances[i].alive) end(&instances[i]);
     printf("%ld calls, %ld errors, %ld messages, %ld steps\n", calls, errors, messages, steps);
+    for (unsigned i = 0; i < fmu_count; i++)
+        for (const struct tally *t = fmus[i].tallies; t->function; t++)
+            printf("%u %s %ld %ld\n", i, t->function, t->good, t->refused);
     return 0;
 }

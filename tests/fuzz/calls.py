@@ -2,14 +2,17 @@
 
 import argparse
 import re
+import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import build_fmus
 from fmus.binding.compile import SOURCE_DIR, host_platform
+from tests.fmus.histories import parameters_of
 from tests.masters.c_master import CMaster, build_master
 from tests.masters.compiling import CompilationError, compile_c
 from tests.masters.fmu_files import FmuFiles
@@ -35,6 +38,8 @@ class Outcome:
     errors: int
     messages: int
     steps: int
+    #: How often each function gave OK and how often not, by FMU and function.
+    answers: Mapping[tuple[str, str], tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,7 @@ class Fuzzer:
 
     host: Path
     fmus: Path
+    names: Sequence[str]
     sanitized: bool
 
     def run(self, seed: int, calls: int) -> Outcome:
@@ -58,7 +64,11 @@ class Fuzzer:
             raise FuzzError(
                 f"seed {seed}: ended with {done.returncode}\n{output}\n{errors[-8000:]}"
             )
-        return Outcome(*map(int, re.findall(r"\d+", output)))
+        sums, *lines = output.splitlines()
+        answers = {}
+        for number, function, good, refused in map(str.split, lines):
+            answers[self.names[int(number)], function] = int(good), int(refused)
+        return Outcome(*map(int, re.findall(r"\d+", sums)), answers)
 
 
 def build_fuzzer(fmus: Sequence[Path], directory: Path) -> Fuzzer:
@@ -66,33 +76,49 @@ def build_fuzzer(fmus: Sequence[Path], directory: Path) -> Fuzzer:
     sanitized = has_sanitizer(directory)
     flags = SANITIZER if sanitized else ()
     host = compile_c(directory / "calls", [SOURCE], *flags)
-    master = build_master(directory)
+    unpacked = [FmuFiles.unpack(fmu, directory / fmu.stem) for fmu in fmus]
+    compile_kernels(unpacked, build_master(directory))
+    own = ("-shared", "-fPIC", "-fvisibility=hidden", "-std=gnu11", *flags)
+    library = compile_c(directory / "binding.so", sorted(SOURCE_DIR.glob("*.c")), *own)
     lines = []
-    for fmu in fmus:
-        files = FmuFiles.unpack(fmu, directory / fmu.stem)
-        compile_kernels(files, master)
+    for files in unpacked:
         # Each its own file: a library that is opened twice by one name is one library.
-        own = ("-shared", "-fPIC", "-fvisibility=hidden", "-std=gnu11", *flags)
-        compile_c(files.library, sorted(SOURCE_DIR.glob("*.c")), *own)
+        shutil.copyfile(library, files.library)
         lines.append(" ".join(map(str, [files.library, files.guid, files.resource_uri])))
-        lines += [" ".join(map(str, references(files, kind))) for kind in TYPES]
+        lines += [" ".join(map(str, variables_of(files, kind))) for kind in TYPES]
     (directory / "fmus.txt").write_text("\n".join(lines) + "\n")
-    return Fuzzer(host, directory / "fmus.txt", sanitized)
+    return Fuzzer(host, directory / "fmus.txt", [fmu.stem for fmu in fmus], sanitized)
 
 
-def compile_kernels(files: FmuFiles, master: Path) -> None:
+def compile_kernels(fmus: Sequence[FmuFiles], master: Path) -> None:
     """Have the kernels compiled and kept: with the sanitizer that takes minutes."""
     with CMaster(master) as host:
-        instance = host.load(files).instantiate("first")
-        instance.initialize()
-        instance.step(0.0, 0.1).expect(Status.OK, Status.WARNING)
-        instance.free()
+        for files in fmus:
+            instance = host.load(files).instantiate("first")
+            for name, value in settings_of(files).items():
+                instance.set(name, value).expect()
+            instance.initialize()
+            instance.step(0.0, 0.1).expect(Status.OK, Status.WARNING)
+            instance.free()
 
 
-def references(files: FmuFiles, kind: str) -> tuple[int, int]:
-    """The first value reference of a type, and how many follow it."""
+def settings_of(files: FmuFiles) -> dict[str, Any]:
+    """What instances are set to from the start; files are written where chance says so."""
+    chosen = {**parameters_of(files.model_identifier), "scene": "targets"}
+    unsaid = ("write_files", "output_format")
+    return {n: v for n, v in chosen.items() if n in files.variables and n not in unsaid}
+
+
+def variables_of(files: FmuFiles, kind: str) -> list[Any]:
+    """Of a type: the first value reference, how many follow it, and what is set from the start."""
     found = [v.reference for v in files.variables.values() if v.type == kind]
-    return (min(found), len(found)) if found else (0, 0)
+    chosen = {
+        files.variables[name].reference: value if kind == "String" else f"{float(value):.17g}"
+        for name, value in settings_of(files).items()
+        if files.variables[name].type == kind
+    }
+    pairs = [word for pair in chosen.items() for word in pair]
+    return [min(found, default=0), len(found), len(chosen), *pairs]
 
 
 def has_sanitizer(directory: Path) -> bool:
@@ -119,7 +145,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         fuzzer = build_fuzzer(fmus, Path(directory))
         print("with" if fuzzer.sanitized else "without", "address sanitizer", flush=True)
         for seed in range(options.seed, options.seed + options.runs):
-            print(seed, fuzzer.run(seed, options.calls), flush=True)
+            outcome = fuzzer.run(seed, options.calls)
+            print(f"{seed}: {outcome.steps} steps, {outcome.errors} errors", flush=True)
 
 
 if __name__ == "__main__":

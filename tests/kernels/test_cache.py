@@ -18,23 +18,23 @@ KERNELS = ROOT / "sensor_models" / "kernels"
 COPIED = (
     "__init__.py",
     "_digest.py",
-    *(f"kernels/{name}.py" for name in ("__init__", "cache", "trust")),
+    *(f"kernels/{path.name}" for path in KERNELS.glob("*.py")),
+    *(f"kernels/math/{name}.py" for name in ("__init__", "memory", "unpacking")),
 )
 
 KERNEL = """
-from numba import njit
+from sensor_models.kernels.compiling import njit
 
 @njit(cache=True)
 def twice(x):
     return 2 * x
 """
 
-# Prints cache hits and misses of each signature, then the results.
+# Prints how many kinds of arguments came from the cache and were compiled, then the results.
 CALL = """
 from sensor_models.kernels.tiny import twice
 results = [twice(2), twice(2.5)]
-counts = [sum(c.values()) for c in (twice.stats.cache_hits, twice.stats.cache_misses)]
-print(*counts, *results)
+print(twice.stats.from_cache, twice.stats.compiled, *results)
 """
 
 
@@ -115,15 +115,14 @@ def test_processes_may_compile_at_once(package, store):
 
 def test_a_file_of_another_signature_is_not_used(filled, package):
     # What two processes leave that save different signatures at the same moment.
-    first, second = sorted(filled.glob("*/*.nbc"))
+    first, second = sorted(filled.glob("*/twice_*.kernel"))
     shutil.copy(first, second)
     assert run(package, filled)[0] == "1 1 4 5.0"
     assert run(package, filled)[0] == "2 0 4 5.0"
 
 
-@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
-def test_damaged_files_are_compiled_anew(filled, package, suffix):
-    for file in filled.glob(f"*/*.{suffix}"):
+def test_damaged_files_are_compiled_anew(filled, package):
+    for file in filled.glob("*/*.kernel"):
         file.write_bytes(file.read_bytes()[:20])
     output, errors = run(package, filled)
     assert output == "0 2 4 5.0"
@@ -131,10 +130,8 @@ def test_damaged_files_are_compiled_anew(filled, package, suffix):
     assert run(package, filled) == ("2 0 4 5.0", "")
 
 
-@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
-def test_no_flipped_bit_reaches_the_process(filled, package, suffix):
-    (first, _) = sorted(filled.glob("*/*.nbc"))
-    file = first if suffix == "nbc" else next(filled.glob("*/*.nbi"))
+def test_no_flipped_bit_reaches_the_process(filled, package):
+    (file, _) = sorted(filled.glob("*/twice_*.kernel"))
     whole = file.read_bytes()
     chosen = random.Random(7)
     script = f"""
@@ -173,7 +170,7 @@ def test_a_full_disk_keeps_no_kernel_from_running(package, store):
 import errno, tempfile
 import sensor_models.kernels.tiny
 def full(**_): raise OSError(errno.ENOSPC, "No space left on device")
-tempfile.TemporaryFile = full
+tempfile.TemporaryFile = tempfile.NamedTemporaryFile = full
 {CALL}"""
     output, errors = run(package, store, script)
     assert output == "0 2 4 5.0"
@@ -305,36 +302,19 @@ def test_what_is_no_directory_is_refused(package, store):
     assert "not kept" in errors
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "caching.CacheImpl._locator_classes = tuple(caching.CacheImpl._locator_classes)",
-        "del caching.FunctionCache",
-        "caching.FunctionCache.__init__ = lambda self, function, something_new: None",
-    ],
-)
-def test_a_numba_with_another_interface_is_left_alone(package, store, change):
+def test_a_numba_with_another_interface_calls_its_kernels_itself(package, store):
     script = f"""
-from numba.core import caching
-from numba.core.caching import FunctionCache
-known = list(caching.CacheImpl._locator_classes)
-original = FunctionCache.__init__
-{change}
-from sensor_models.kernels import cache
-caching.FunctionCache, FunctionCache.__init__ = FunctionCache, original
-assert cache.ENTRIES is None
-assert list(caching.CacheImpl._locator_classes) == known
+def changed(module): raise AttributeError("another interface")
+from sensor_models.kernels import object_files
+object_files._without_python = changed
 {CALL}"""
     assert run(package, store, script)[0] == "0 2 4 5.0"
-    assert [file for file in store.rglob("*") if file.is_file()] == []
+    assert list(store.glob("*/*.kernel")) == []
 
 
-def test_kernels_of_other_packages_are_cached_by_numba_itself(package, store, tmp_path):
-    (package / "elsewhere.py").write_text(KERNEL)
-    run(package, store, "from elsewhere import twice; import sensor_models.kernels; twice(1)")
-    run(package, store, "import sensor_models.kernels; from elsewhere import twice; twice(1)")
-    assert list(store.rglob("*.nb?")) == []
-    assert len(list((package / "__pycache__").glob("elsewhere.twice*.nbc"))) == 1
+def test_numba_is_not_imported_for_kernels_that_are_kept(filled, package):
+    script = f"{CALL}\nimport sys; assert not [name for name in sys.modules if 'numba' in name]"
+    assert run(package, filled, script)[0] == "2 0 4 5.0"
 
 
 def test_pruning_keeps_the_last_few_those_in_use_and_all_that_is_not_ours(tmp_path):
@@ -409,8 +389,10 @@ def test_without_a_home_in_the_environment_the_user_database_is_asked(environmen
 
 def test_a_user_without_home_has_no_cache(monkeypatch, caplog):
     monkeypatch.setattr(os, "geteuid", lambda: 2**31 - 7)
-    assert cache.set_up({}, "linux") is None
-    assert cache.set_up({}, "win32") is None
+    store = cache.find_store({}, "linux")
+    assert not store.readable
+    assert not store.writable
+    assert not cache.find_store({}, "win32").readable
     assert "the user has no home directory" in caplog.text
     assert cache.DIRECTORY_VARIABLE in caplog.text
 
@@ -440,12 +422,12 @@ def test_families_import_only_what_is_said_to_be_needed():
     for path in KERNELS.glob("*/**/*.py"):
         family = path.relative_to(KERNELS).parts[0]
         imported = set(re.findall(r"sensor_models\.kernels(?:\.| import )(\w+)", path.read_text()))
-        allowed = {family, *cache.NEEDS[family], "options"}
+        allowed = {family, *cache.NEEDS[family], "compiling", "machine_code", "options"}
         assert imported <= allowed, f"{path} imports {imported - allowed}"
 
 
 PAIR = """
-from numba import njit
+from sensor_models.kernels.compiling import njit
 
 @njit(cache=True)
 def inner(x):
@@ -459,9 +441,60 @@ def outer(x):
 
 def test_what_a_kernel_calls_is_compiled_with_it_and_not_taken_from_the_cache(tmp_path, store):
     package = copy_package(tmp_path / "pair", PAIR)
-    misses = "print(sum(inner.stats.cache_misses.values()), sum(inner.stats.cache_hits.values()))"
+    counts = "print(inner.stats.compiled, inner.stats.from_cache, len(inner.dispatcher.overloads))"
     start_with = "from sensor_models.kernels.tiny import inner, outer; "
-    assert run(package, store, f"{start_with}inner(1); {misses}")[0] == "1 0"
-    assert run(package, store, f"{start_with}inner(1); {misses}")[0] == "0 1"
-    assert run(package, store, f"{start_with}outer(1); {misses}")[0] == "1 0"
-    assert run(package, store, f"{start_with}outer(1); {misses}")[0] == "0 0"
+    assert run(package, store, f"{start_with}inner(1); {counts}")[0] == "1 0 1"
+    assert run(package, store, f"{start_with}inner(1); {counts}")[0] == "0 1 0"
+    assert run(package, store, f"{start_with}inner(1); outer(1); {counts}")[0] == "0 1 1"
+    assert run(package, store, f"{start_with}outer(1); {counts}")[0] == "0 0 0"
+
+
+def test_kernels_are_declared_in_one_way():
+    for path in KERNELS.glob("*/**/*.py"):
+        assert not re.search(r"^(from|import) (numba|llvmlite.ir)", path.read_text(), re.M), path
+
+
+CLOCKED = """
+import ctypes
+from sensor_models.kernels import machine_code
+from sensor_models.kernels.compiling import intrinsic, njit
+
+@njit(cache=True)
+def early(x):
+    return x
+
+@intrinsic
+def _call(_context, _x):
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+
+    def emit(target, builder, signature, arguments):
+        kind = ir.FunctionType(ir.DoubleType(), [ir.DoubleType()])
+        function = cgutils.get_or_insert_function(builder.module, kind, "somebody_elses_fabs")
+        return builder.call(function, arguments)
+
+    return types.float64(types.float64), emit
+
+@njit(cache=True)
+def late(x):
+    return _call(x)
+
+def make_known():
+    machine_code.make_known("somebody_elses_fabs", ctypes.CDLL("libm.so.6").fabs)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names the C library of Linux")
+def test_functions_made_known_late_are_called_and_unknown_ones_refused(tmp_path, store):
+    package = copy_package(tmp_path / "late", CLOCKED)
+    script = "from sensor_models.kernels.tiny import early, late, make_known; early(1.0); "
+    known = f"{script}make_known(); print(late(-3.0), late.stats.from_cache)"
+    assert run(package, store, known)[0] == "3.0 0"
+    assert run(package, store, known)[0] == "3.0 1"
+    unknown = f"""{script}
+try:
+    late(-3.0)
+except ImportError as refusal:
+    print(refusal)"""
+    assert "needs somebody_elses_fabs" in run(package, store, unknown)[0]

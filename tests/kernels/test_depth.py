@@ -23,6 +23,8 @@ PLAIN = Task(
     rows=4,
     columns=5,
     rays=1,
+    separation=0.6,
+    strongest=False,
     frame=0,
     depth=True,
     in_world=False,
@@ -38,6 +40,7 @@ PLAIN = Task(
     dropout=0.0,
     edge_dropout=0.0,
     edge_jump=0.5,
+    sees_all=False,
 )
 
 

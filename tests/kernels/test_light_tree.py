@@ -129,6 +129,21 @@ def test_energy_over_range_is_that_of_all_rays_and_of_the_closed_form():
         assert in_bins == pytest.approx(weights.sum() * share * 0.8 / math.pi, rel=1e-6)
 
 
+@pytest.mark.acceptance("TREE-7")
+def test_tree_7_the_glint_of_the_back_of_a_pane_weighs_t_squared_r():
+    """In float64, as it arrives: W of the way there, twice, and the R of the back itself."""
+    half = 2e-3
+    found = Seen(
+        behind_glass(), (0.0, 0.1, 0.07), (1.0, 0.0, 0.0), max_depth=2, accept_half_angle=half
+    )
+    numbers, ids = found.of(told.FROM_SURFACE)
+    (back,) = numbers[ids[:, told.NODE] == 2]
+    # A smooth interface sends f = R / 4 pi tan^2(b/2) straight back to a detector of half-angle b
+    # (D = 1 / pi a^2, V = 1/4, a = tan(b/2)); all of R falls into its cone.
+    reflected = 4.0 * math.pi * math.tan(0.5 * half) ** 2 * back[told.STRENGTH]
+    assert back[told.WEIGHT] ** 2 * reflected == pytest.approx(0.036864, abs=1e-9)
+
+
 def test_rays_have_origins_and_directions_of_their_own():
     origins = np.array([[0.0, 0.1, 0.07], [2.0, 0.3, 0.2], [4.0, -0.4, 0.1]])
     ways = np.array([[1.0, 0.0, 0.0], [1.0, 0.2, 0.0], [1.0, 0.0, -0.3]])

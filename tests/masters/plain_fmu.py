@@ -5,6 +5,7 @@ It has the variables of the reference FMU: 13 Real inputs, 20 Real outputs, a pa
 other type. It lives in the resources of an FMU (``build_plain_fmu`` in ``plain_files``).
 """
 
+import ctypes
 import sys
 import time as clock
 from typing import Any
@@ -19,12 +20,16 @@ REALS = INPUTS + OUTPUTS
 COMPILED, INTERPRETED, COMPUTED, END, WHILE_LOCKED = range(2 * INPUTS, 2 * INPUTS + 5)
 #: Inputs that ask for something: the compiled step hands over, Python's step keeps the lock, once,
 #: until another instance has stepped or so many seconds have passed, outputs cannot be computed,
-#: there is no compiled step, asking for one fails.
-HAND_OVER, KEEP_LOCK, FAIL, NO_STEP, NO_ANSWER = range(1, 6)
+#: there is no compiled step, asking for one fails, the compiled step waits until the lock is kept.
+HAND_OVER, KEEP_LOCK, FAIL, NO_STEP, NO_ANSWER, WAIT = range(1, 7)
 #: Behind the values: whether another instance keeps Python's lock just now.
 LOCKED = REALS
 
 instances: list["PlainFmu"] = []
+
+#: A call that the compiler does not see through, so that what it waits for is read again.
+give_way = ctypes.CDLL(None).sched_yield
+give_way.argtypes = []
 
 
 @cfunc("int32(voidptr, float64, float64)")
@@ -32,6 +37,8 @@ def compiled_step(context, time, step):
     values = carray(context, (REALS + 1,), np.float64)
     if values[HAND_OVER] > 0.0:
         return 1
+    while values[WAIT] > 0.0 and values[LOCKED] == 0.0:
+        give_way()
     for i in range(INPUTS):
         values[INPUTS + i] = values[i]
     values[COMPILED] += 1.0

@@ -15,7 +15,7 @@ from tests.masters.sensors import error_of
 COPY, COMPILED, INTERPRETED, COMPUTED, END, WHILE_LOCKED = (
     OUTPUTS[n] for n in (0, 13, 14, 15, 16, 17)
 )
-PASSED, HAND_OVER, KEEP_LOCK, FAIL, NO_STEP, NO_ANSWER = INPUTS[:6]
+PASSED, HAND_OVER, KEEP_LOCK, FAIL, NO_STEP, NO_ANSWER, WAIT = INPUTS[:7]
 
 
 @pytest.fixture(scope="module")
@@ -62,12 +62,12 @@ def test_steps_go_on_while_another_thread_holds_pythons_lock(
     keeper = library.instantiate("keeper")
     keeper.set_real({NO_STEP: 1.0}).expect()
     keeper.initialize()
-    for attempt in range(20):  # the other may be done before this one has begun
-        keeper.set_real({KEEP_LOCK: 10.0}).expect()
-        library.master.step_in_threads([keeper, instance], attempt, 1e-6, 50_000).expect()
-        if instance.get(WHILE_LOCKED):
-            return
-    pytest.fail("no step was made while the other instance had Python's lock")
+    # One has Python's lock until the other has stepped, which waits until that has it.
+    keeper.set_real({KEEP_LOCK: 60.0}).expect()
+    instance.set_real({WAIT: 1.0}).expect()
+    library.master.step_in_threads([keeper, instance], 0.0, 0.1, 1).expect()
+    assert instance.get(WHILE_LOCKED) == 1.0
+    assert counts(keeper) == (0.0, 1.0)
 
 
 def test_what_the_compiled_step_hands_over_goes_through_python(instance: Instance) -> None:

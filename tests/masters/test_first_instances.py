@@ -12,21 +12,22 @@ from tests.masters.fmu_files import FmuFiles
 from tests.masters.sensors import check_it_measures
 
 #: A host that is Python and makes first instances in two threads, one through PyDLL, which keeps
-#: Python's lock for the call, one through CDLL, which does not. Its arguments: GUID, resources,
-#: and the library of each thread.
+#: Python's lock for the call, one through CDLL, which does not. Its arguments: GUID, resources and
+#: library for each thread.
 LOCKED_HOST = """
 import ctypes, sys, threading
-guid, resources, *libraries = sys.argv[1:]
-handles, line = [], threading.Barrier(len(libraries))
+words = iter(sys.argv[1:])
+fmus = list(zip(words, words, words))
+handles, line = [], threading.Barrier(len(fmus))
 callbacks = (ctypes.c_void_p * 5)()
-def create(kind, path):
+def create(kind, guid, resources, path):
     instantiate = kind(path).fmi2Instantiate
     instantiate.restype = ctypes.c_void_p
     line.wait()
     handles.append(instantiate(b"i", 1, guid.encode(), resources.encode(), callbacks, 0, 0))
 threads = [
-    threading.Thread(target=create, args=(kind, path))
-    for kind, path in zip((ctypes.PyDLL, ctypes.CDLL) * len(libraries), libraries)
+    threading.Thread(target=create, args=(kind, *fmu))
+    for kind, fmu in zip((ctypes.PyDLL, ctypes.CDLL) * len(fmus), fmus)
 ]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
@@ -49,12 +50,15 @@ def test_first_instances_of_different_fmus_are_made_at_once(
 
 
 @pytest.mark.parametrize("attempt", range(6))
+@pytest.mark.parametrize("names", [("Odometer",) * 4, ("Encoder", "Odometer", "Null", "Encoder")])
 def test_a_host_that_holds_pythons_lock_waits_for_nobody_for_ever(
-    sensor_files: Mapping[str, FmuFiles], attempt: int
+    sensor_files: Mapping[str, FmuFiles], attempt: int, names: tuple[str, ...]
 ) -> None:
-    files = sensor_files["Odometer"]
-    libraries = [str(files.library)] * (2 + attempt % 3)
-    command = [sys.executable, "-c", LOCKED_HOST, files.guid, files.resource_uri, *libraries]
+    words = []
+    for name in names[: 2 + attempt % 3]:
+        files = sensor_files[name]
+        words += [files.guid, files.resource_uri, str(files.library)]
+    command = [sys.executable, "-c", LOCKED_HOST, *words]
     done = subprocess.run(command, cwd="/", capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "alive\n"), done.stderr
 

@@ -96,3 +96,28 @@ def test_children_may_leave_without_a_word(
     master.command("forks", 10, 0.0, 0.01, other.name, instance.name)
     instance.step(0.0, 0.01).expect()
     instance.terminate().expect()
+
+
+@pytest.mark.parametrize("first", ["Odometer", "Encoder"])
+def test_a_host_may_fork_after_it_has_unloaded_an_fmu(
+    master: CMaster,
+    camera_files: FmuFiles,
+    sensor_files: Mapping[str, FmuFiles],
+    tmp_path: Path,
+    first: str,
+) -> None:
+    """What an FMU has done for forks does not outlive its library: with others, and alone."""
+    for _ in range(3):
+        library = master.load(sensor_files[first])
+        instance = library.instantiate("short")
+        instance.initialize()
+        check_it_measures(instance, 0.0, 1.5)
+        instance.free()
+        library.unload()
+    writing = camera(master, camera_files, tmp_path / "frames")
+    writing.initialize()
+    for_children = master.load(sensor_files["Odometer"]).instantiate()
+    for_children.initialize()
+    reply = master.command("forks", 10, 0.0, 0.01, writing.name, for_children.name)
+    assert reply.integers() == [10]
+    writing.terminate().expect()

@@ -7,7 +7,7 @@ import pytest
 
 from sensor_models.core.georeference import Georeference
 from sensor_models.core.quantities import ParameterError, quantities_of
-from sensor_models.gnss.gnss import Gnss, parse_utc
+from sensor_models.gnss.gnss import Gnss
 from sensor_models.gnss.parameters import (
     ConstellationChoice,
     ErrorMode,
@@ -16,6 +16,7 @@ from sensor_models.gnss.parameters import (
     Multipath,
     Solution,
 )
+from sensor_models.gnss.texts import parse_utc
 from sensor_models.kernels.gnss import layout as at
 from tests.models.test_gnss import IDEAL, PLACE, east_north_up, make, still
 from tests.trajectories import body_state
@@ -232,6 +233,7 @@ def test_names_are_those_of_the_specification():
         "time_of_week", "utc_start", "elevation_mask", "sky_visibility", "multipath",
         "nlos.probability", "nlos.mean", "solution", "rtk.convergence_time",
         "rtk.minimum_satellites", "latency", "nmea.on", "rinex.on", "geoid_undulation",
+            "dropout.interval", "dropout.duration", "record_pseudoranges",
     }  # fmt: skip
     outputs = [
         name

@@ -39,7 +39,7 @@ def test_the_picture_shows_fixes_in_both_skies():
         picture = drive_picture(rays, GnssParameters(), PLACE, WAY, speed=9.0)
     assert picture.shape == (SIZE[1], SIZE[0], 3)
     for color in (OPEN, CANYON):
-        assert (picture[490:930, 70:1250] == color).all(axis=2).sum() > 100
+        assert (picture[490:780, 70:1250] == color).all(axis=2).sum() > 100
 
 
 def test_the_command_writes_a_file(tmp_path, capsys):

@@ -136,12 +136,18 @@ def test_a_state_holds_what_is_on_its_way():
         assert first == second
         assert len(first) == 1
     state = sensor.state()
-    assert state["receiver.latency.numbers"].shape[0] == 4
-    bad = {**state, "receiver.latency.numbers": state["receiver.latency.numbers"][:, :-1]}
-    with pytest.raises(ValueError, match="on their way"):
-        other.restore(bad)
-    with pytest.raises(ValueError, match="on their way"):
-        other.restore({**state, "receiver.latency.texts": state["receiver.latency.texts"][:5]})
+    with pytest.raises(ValueError, match="not those of this sensor"):
+        other.restore({**state, "model": state["model"][:-1]})
+    with pytest.raises(ValueError, match="not those of this sensor"):
+        other.restore({name: array for name, array in state.items() if name != "bodies"})
+    # first and count, then 8 rows of 16 values, a place, ranges of 24 satellites, and a stamp
+    ring = state["model"][-2 - 8 * (16 + 3 + 24 + 2) :]
+    assert ring[1] == 4
+    for place, value in ((0, -1.0), (0, 8.0), (1, 9.0), (1, math.nan)):
+        bad = {**state, "model": state["model"].copy()}
+        bad["model"][place - len(ring)] = value
+        with pytest.raises(ValueError, match="on their way"):
+            other.restore(bad)
 
 
 def test_a_refused_step_leaves_what_is_on_its_way():

@@ -8,10 +8,12 @@ import pytest
 
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.lidar.lidar import Lidar
-from sensor_models.lidar.parameters import LidarNoiseParameters, LidarParameters
+from sensor_models.lidar.parameters import LidarNoiseParameters, LidarParameters, ScanMode
 from sensor_models.lidar.patterns import PatternParameters, PatternType
+from sensor_models.lidar.sweep import RollingScan
 from sensor_models.light.beam import BeamParameters
 from sensor_models.scene.model import Medium
+from sensor_models.scene.registry import open_scene
 from sensor_models.scene.tracing import RayScene
 from tests import lidar_scenes as rig
 
@@ -114,20 +116,30 @@ def test_of_points_at_the_same_range_the_first_counts_as_the_nearest():
 
 
 @pytest.mark.acceptance("SCAN-1")
-def test_scan_1_four_slices_make_the_whole_pattern():
+def test_scan_1_four_slices_of_a_frame_make_the_whole_pattern(tmp_path):
+    """A frame of 0.1 s in four steps: each makes the 128 columns that fall due in it, once."""
     grid = PatternParameters(type=PatternType.grid, rows=8, columns=512)
-    lidar = Lidar(pattern=grid)
-    poses = lidar.sensor_poses(rig.AT_ORIGIN[None])
-    walls = rig.scene(rig.box((-14.3, -15.1, -6.7), (16.9, 17.2, 7.4)))
-    with RayScene(walls, 1) as rays:
-        whole, parts = lidar.capture(rays, rig.AT_ORIGIN), lidar.new_cloud()
-        for number in range(4):
-            columns = 128 * number, 128 * (number + 1)
-            lidar.scan(rays, poses, 0, (0.0, 0.0), columns, parts)
-            assert parts.number == (number + 1) * 128 * 8
-            done = np.repeat(np.arange(512) < columns[1], 8)
-            np.testing.assert_array_equal(parts.counts, done)
-    assert_same(whole, parts)
+    lidar = Lidar(LidarParameters(scan_mode=ScanMode.rolling, motion_slices=4), grid, rate=10.0)
+    room = 'format = 1\nname = "room"\n[meshes.room]\nmaterial = "brick"\n'
+    room += 'box = { size = [31, 32, 14] }\n[[instances]]\nmesh = "room"\n'
+    (tmp_path / "scene.toml").write_text(room)
+    body, scan, made, frames = np.array([0.0, 0.0, 0.0, 1.0, *[0.0] * 9]), None, [], []
+    with open_scene(tmp_path / "scene.toml") as world:
+        scan = RollingScan(lidar, 0.0, 10.0)
+        for time in (0.0, 0.025, 0.05, 0.075, 0.1):
+            scan.know(time, body)
+            frames += list(scan.frames(world))
+            made.append(len(scan.state()["counts"]) // 8)
+    assert made == [0, 128, 256, 384, 0]  # the last slice completes the frame
+    (frame,) = frames
+    points = frame.cloud.points()
+    assert len(points) == 512 * 8
+    # All directions of the grid, each once; a column is sent k/512 into the frame.
+    columns = np.round(points["time"] / 0.1 * 512).astype(int)
+    np.testing.assert_array_equal(columns, np.repeat(np.arange(512), 8))
+    azimuth, elevation = lidar.pattern.angles(0)
+    np.testing.assert_array_equal(points["azimuth"], azimuth.astype(np.float32))
+    np.testing.assert_array_equal(points["elevation"], elevation.astype(np.float32))
 
 
 @pytest.mark.parametrize("seen", [busy(0.0), plain()], ids=["busy", "plain"])

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from sensor_models.kernels.lidar.points import measured
 from sensor_models.lidar.lidar import Lidar
 from sensor_models.lidar.parameters import LidarNoiseParameters, LidarParameters, ReturnMode
 from sensor_models.light.beam import BeamParameters
@@ -29,15 +30,18 @@ def errors(seen, x, base, slope, rays=RAYS):
 
 
 @pytest.mark.acceptance("DIST-1")
-@pytest.mark.parametrize(("x", "sigma"), [(0.01, 0.010), (10.0, 0.012), (100.0, 0.030)])
-def test_dist_1_the_deviation_grows_with_the_distance(x, sigma):
-    # Nothing is measured at 0; at 10 mm the slope adds 2e-6 m. There the error has the size of
-    # the distance, and what would be negative reads 0.
+@pytest.mark.parametrize(("distance", "sigma"), [(0.0, 0.010), (10.0, 0.012), (100.0, 0.030)])
+def test_dist_1_a_draw_of_one_moves_a_range_by_the_deviation(distance, sigma):
+    noise = LidarNoiseParameters(distance_sigma_base=0.01, distance_sigma_slope=2e-4)
+    detector = Lidar(noise=noise)._detector(0)
+    assert measured(detector, distance, 1.0) - distance == pytest.approx(sigma, abs=1e-12)
+    nearer = measured(detector, distance, -1.0) - distance
+    assert nearer == pytest.approx(-min(sigma, distance), abs=1e-12)  # no range is negative
+
+
+@pytest.mark.parametrize(("x", "sigma"), [(10.0, 0.012), (100.0, 0.030)])
+def test_the_deviation_of_points_grows_with_the_distance(x, sigma):
     found = errors(rig.scene(rig.across(x, half=200.0)), x, 0.01, 2e-4)
-    if x < 1.0:
-        found = found[found > 0.0]
-        assert np.median(found) == pytest.approx(0.6744898 * sigma, rel=0.02)  # 4 sigma of 5e4
-        return
     # The deviation of a deviation of n draws is 1 / sqrt(2 n).
     assert found.std() == pytest.approx(sigma, rel=4.0 / math.sqrt(2.0 * RAYS))
 

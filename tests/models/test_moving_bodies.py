@@ -206,6 +206,54 @@ def test_two_runs_are_under_way_at_the_same_time():
     assert sorted(met) == sorted([poses[0, 0, 0], poses[-1, 0, 0]])
 
 
+def crowd(count, seed):
+    """Many boxes and their poses: some near, some far, pairs in one place."""
+    random = np.random.default_rng(seed)
+    scene = twin.scene_of(
+        twin.box((-2.0, -1.0, -0.7), (2.0, 1.0, 0.7)),
+        instances=[Instance(0, np.eye(4), k, body=k) for k in range(count)],
+        bodies=tuple(Body(f"car {k}") for k in range(count)),
+    )
+    poses = np.zeros((SPANS + 1, count, 7))
+    reach = 10.0 ** random.uniform(0.7, 5.0, (count, 1))
+    poses[:, :, :3] = reach * random.normal(size=(count, 3)) * (1.0, 1.0, 0.05)
+    poses[:, :, :3] += np.linspace(0.0, 1.0, SPANS + 1)[:, None, None] * random.normal(
+        size=(count, 3)
+    )
+    turns = random.normal(size=(count, 4))
+    poses[:, :, 3:] = turns / np.linalg.norm(turns, axis=1, keepdims=True)
+    poses[:, 1::7] = poses[:, : count - 1 : 7][:, : poses[:, 1::7].shape[1]]
+    return scene, poses
+
+
+@pytest.mark.parametrize("count", [1, 16, 17, 300])
+def test_many_bodies_in_groups_have_the_bits_of_one_after_the_other(count):
+    """Narrow packets, which leave bodies out, against each body alone and rays that go all ways."""
+    scene, poses = crowd(count, count)
+    random = np.random.default_rng(5)
+    aims = poses[0, random.integers(0, count, 40), :3] + random.normal(size=(40, 3))
+    along = np.repeat(aims, WIDTH, axis=0) + 0.3 * random.normal(size=(40 * WIDTH, 3))
+    along /= np.linalg.norm(along, axis=1, keepdims=True)
+    times, order = random.uniform(0.0, 1.0, len(along)), random.permutation(len(along))
+    moving, start = MovingBodies(poses, 0, SPANS), (0.1, 0.2, 0.3)
+    with RayScene(scene, 2) as rays:
+        t, instance, _ = send(rays, start, along, times, moving)
+        nearest = np.full(len(along), np.inf, np.float32), np.full(len(along), -1, np.int32)
+        scenes = rays.view.bodies.scenes
+        kept = scenes.copy()
+        for body in range(count):
+            scenes[:] = 0
+            scenes[body] = kept[body]
+            alone, which, _ = send(rays, start, along[order], times[order], moving)
+            assert set(which.tolist()) <= {-1, body}
+            nearer = alone < nearest[0][order]  # of equal ones, the first
+            nearest[0][order[nearer]], nearest[1][order[nearer]] = alone[nearer], which[nearer]
+        scenes[:] = kept
+    assert (instance >= 0).mean() > 0.2
+    np.testing.assert_array_equal(t, nearest[0])
+    np.testing.assert_array_equal(instance, nearest[1])
+
+
 @pytest.mark.parametrize("far", [0.0, 1e4, 1e5, 6e6])
 def test_a_body_that_was_driven_away_is_as_exact_as_at_home(far):
     """A box that turns, seen from 20 m, wherever both have gone."""

@@ -12,7 +12,8 @@ from sensor_models.inertial.gyroscope import GyroscopeParameters
 from sensor_models.inertial.imu import Imu, ImuParameters, Subsensors
 from sensor_models.inertial.magnetometer import Magnetometer, MagnetometerParameters
 from sensor_models.inertial.unit import AccelerationInputs, Velocities
-from tests.models.test_step import AT_END, Samples, gyroscope, nothing, put, started, walk
+from tests.models.steps import AT_END, Samples, gyroscope, nothing, put, started
+from tests.models.test_step import walk
 
 FROM_POSES = AccelerationInputs(velocities=Velocities.from_poses)
 

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
+from sensor_models.caster.facets import MAX_BANDS, FacetProperty, check_bands
 from sensor_models.core.quantities import ParameterError
-from sensor_models.scene.facets import MAX_BANDS, FacetProperty, check_bands
 from sensor_models.scene.model import Body, Instance
 from sensor_models.scene.tracing import RayScene
 from tests import oracles_rays as twin

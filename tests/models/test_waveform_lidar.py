@@ -9,6 +9,7 @@ from scipy import integrate
 from sensor_models.kernels.waveform.histogram import spots
 from sensor_models.lidar.lidar import Lidar
 from sensor_models.lidar.parameters import LidarParameters
+from sensor_models.pictures.waveform_slice import bush_and_wall
 from sensor_models.scene.model import Mesh, Sky
 from sensor_models.scene.tracing import RayScene
 from sensor_models.waveform import (
@@ -159,6 +160,20 @@ def test_a_wall_fades_with_the_square_of_the_range():
 
 
 @pytest.mark.acceptance("WF-7")
+def test_a_bush_is_dimmer_by_four_orders_of_magnitude_far_away():
+    """VANE's bush, by the irradiance as there; of the largest sample and of all energy."""
+    peaks, energies = [], []
+    for x in (6.0, 86.0):
+        own = {"subray_pattern": SubrayPattern.grid, "subray_side": 89}
+        shot = Shot(bush_and_wall(x), ray_weight=RayWeight.irradiance, t_res=0.1 * NS, **own)
+        of_bush = shot.samples[shot.times < 2.0 * (x + 0.6) / LIGHT_SPEED].astype(float)
+        peaks.append(of_bush.max())
+        energies.append(of_bush.sum())
+    assert 3e3 < peaks[0] / peaks[1] < 5e4
+    assert 3e3 < energies[0] / energies[1] < 5e4
+
+
+@pytest.mark.acceptance("WF-7")
 def test_weights_by_irradiance_count_the_spreading_twice_for_a_wall():
     own = {**SQUARE, "ray_weight": RayWeight.irradiance}
     found = drop(rig.across, **own)
@@ -277,16 +292,18 @@ def test_one_ray_without_noise_is_where_a_lidar_sees_it():
 
 
 @pytest.mark.acceptance("FW-15")
-def test_a_tilted_plate_widens_its_echo():
+@pytest.mark.parametrize(("degrees", "x", "spot"), [(45.0, 97.5, 0.5), (60.0, 7.5, 0.05)])
+def test_a_tilted_plate_widens_its_echo(degrees, x, spot):
     """w^2 = s^2 + (omega tan(alpha) / c)^2, with omega the spot's radius to 1/e^2."""
-    tilt, x, duration = math.radians(45.0), 97.5, 2.0 * FWHM * NS
+    assert RADIUS + x * math.tan(FULL / 2) == pytest.approx(spot, rel=1e-4)
+    tilt, duration = math.radians(degrees), 2.0 * FWHM * NS
     plate = rig.turned(rig.across(x, half=200.0), (0.0, 1.0, 0.0), tilt, (x, 0.0, 0.0))
     own = {"subray_pattern": SubrayPattern.grid, "subray_side": 151, "t_res": 0.1 * NS}
     shot = Shot(rig.scene(plate), pulse_duration=duration, **own)
     (point,) = shot.points
     # Rays beyond the radius are cut off: the variance of what is left, by its closed form.
     cut = 1.0 - 2.0 / math.expm1(2.0)
-    spread = 0.5 * math.sqrt(cut) * math.tan(tilt) / LIGHT_SPEED
+    spread = spot * math.sqrt(cut) * math.tan(tilt) / LIGHT_SPEED
     expected = math.hypot(2.0 * NS, spread)
     share = shot.samples / shot.samples.sum(dtype=float)
     variance = share @ (shot.times - share @ shot.times) ** 2

@@ -2,12 +2,12 @@
 
 Work is divided into packets of rays. With one ray a pixel, a packet is a tile of neighbours;
 with several, all rays of one pixel (a zone of a time-of-flight sensor) go in packets of their
-own and are averaged at once. Nothing of the size of an image is held between the steps, and an
+own and give one reading. Nothing of the size of an image is held between the steps, and an
 output of size 0 is not made.
 
 For a pixel with the true distance r along its unit ray and the depth z = r (ray . axis):
 
-    zone       r, z <- mean over the rays that hit; ids and normal are those of the nearest hit
+    zone       r, z <- mean over the rays of one target; ids and normal are those of its nearest
     stereo     D = f b / z + sigma_D n,  D <- q round(D / q),   z' = f b / D
     multiply   d' = d max(0, 1 + m n)
     dropout    d' = 0 with probability p
@@ -20,6 +20,12 @@ are scaled by the same factor, so a point stays on its ray. To first order the s
 depth is z^2 sigma_D / (f b). Draws are functions of (term, frame, pixel), where cameras of one
 batch count on through the pixels; misses are not perturbed.
 
+Rays of a zone that hit nothing up to the greatest distance count for nothing. The others are
+sorted by d; a target has all rays from its first, at d0, to d0 + separation, and the next target
+begins behind. Read is the nearest target, or the strongest: that with the largest sum of
+|n . ray| / r^2, as if all surfaces were equally bright (the camera knows no materials). This rule
+is our own; makers of such sensors publish none.
+
 Source: GYM for rays, limits, normalisation, multiplication and dropout. Stereo terms: the
 triangulation equation z = f b / D. Ids do not depend on noise: they are those of the surface
 whose true distance is within the limit.
@@ -28,7 +34,6 @@ whose true distance is within the limit.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from sensor_models.kernels.camera.layout import (
@@ -42,13 +47,16 @@ from sensor_models.kernels.camera.layout import (
     pose_row,
     tiles_of,
 )
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.philox import normal, uniform
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.hits import (
     hit_distance,
     hit_entity,
     hit_label,
+    hit_material,
     hit_normal,
+    hit_owner,
     hit_primitive,
     is_hit,
 )
@@ -59,6 +67,9 @@ from sensor_models.kernels.tracing.sensor_poses import rotate, rotate_back
 
 #: Packets, or zones, that a thread claims at once.
 CHUNK = 64
+#: What a pixel reads: nothing within the greatest distance; its only target; one of several; one
+#: that is nearer than the least distance.
+NOTHING, ONE, SEVERAL, TOO_NEAR = range(4)
 #: Streams of random numbers, rows of the table of keys.
 STEREO, MULTIPLIER, DROPOUT, EDGE = range(4)
 
@@ -73,7 +84,7 @@ def axis_share(task: Task, direction: Triple) -> float:
 def reach_of(task: Task, direction: Triple) -> float:
     """How far a ray has to go. Noise may bring nearer what lies beyond the limit."""
     noisy = task.multiplier > 0.0 or task.disparity_sigma > 0.0 or task.disparity_step > 0.0
-    if noisy or task.rays > 1:
+    if noisy or task.rays > 1 or task.sees_all:
         return math.inf
     reach: float = 1.000001 * task.most / axis_share(task, direction)  # the limit itself is exact
     return reach
@@ -152,6 +163,19 @@ def store_surface(
 
 
 @njit(**ACCESS)
+def store_met(
+    view: SceneView, packet: Packet, lane: int, images: Images, camera: int, pixel: int
+) -> None:
+    """Write what a ray meets first, however far."""
+    images.met[camera, pixel] = math.inf
+    images.owner[camera, pixel] = images.material[camera, pixel] = -1
+    if is_hit(packet, lane):
+        images.met[camera, pixel] = hit_distance(packet, lane)
+        images.owner[camera, pixel] = hit_owner(packet, lane)
+        images.material[camera, pixel] = hit_material(view, packet, lane)
+
+
+@njit(**ACCESS)
 def noise_factor(
     task: Task, keys: NDArray[np.uint64], camera: int, pixel: int, depth: float
 ) -> float:
@@ -199,6 +223,9 @@ def store_distance(
     measured = distance if valid else math.nan
     if images.distance.size:
         images.distance[camera, pixel] = measured
+    if images.status.size and not valid:
+        near = 0.0 < value < task.least  # 0 is a failed one
+        images.status[camera, pixel] = TOO_NEAR if near else NOTHING
     if images.points.size:
         axes = rays.axes
         x, y, z = measured * axes[pixel, 0], measured * axes[pixel, 1], measured * axes[pixel, 2]
@@ -259,28 +286,72 @@ def render_tile(
         if is_hit(packet, lane):
             distance = hit_distance(packet, lane)
             value = distance * (rays.directions[pixel, 0] if task.depth else 1.0)
+        if images.met.size:
+            store_met(view, packet, lane, images, camera, pixel)
         if value <= task.most:
             store_surface(view, packet, lane, task, rays, images, camera, pixel)
         else:
             store_nothing_seen(images, camera, pixel)
+        if images.status.size:
+            images.status[camera, pixel] = ONE
         finish_pixel(task, rays, keys, images, camera, pixel, distance, value)
 
 
 @njit(**ACCESS)
-def render_zone(
+def strength_of(
+    view: SceneView, packet: Packet, lane: int, rays: Rays, pose: NDArray[np.float64], ray: int
+) -> float:
+    """How much a ray of a zone brings back, for surfaces that are equally bright."""
+    d = rays.directions
+    x, y, z = rotate_back(pose, hit_normal(view, packet, lane))
+    slant: float = abs(x * d[ray, 0] + y * d[ray, 1] + z * d[ray, 2])
+    return slant / float(hit_distance(packet, lane)) ** 2
+
+
+@njit(**ACCESS)
+def choose_target(
+    task: Task, found: NDArray[np.float64], count: int
+) -> tuple[float, float, int, int]:
+    """Distance, value and nearest ray of the target that a zone reads, and its status.
+
+    The rows of ``found`` are value, distance, strength and number of each of its rays.
+    """
+    best, distance, value, nearest, targets = -1.0, math.inf, math.inf, -1, 0
+    last = -math.inf
+    while True:
+        first, start = -1, math.inf
+        for k in range(count):
+            if last < found[0, k] < start:
+                first, start = k, found[0, k]
+        if first < 0:
+            break
+        last, size, strength, distances, values = start + task.separation, 0, 0.0, 0.0, 0.0
+        for k in range(count):
+            if start <= found[0, k] <= last:
+                values += found[0, k]
+                distances += found[1, k]
+                strength += found[2, k]
+                size += 1
+        targets += 1
+        if targets == 1 or (task.strongest and strength > best):
+            best, nearest = strength, int(found[3, first])
+            distance, value = distances / size, values / size
+    return distance, value, nearest, min(targets, SEVERAL)
+
+
+@njit(**ACCESS)
+def trace_zone(
     view: SceneView,
     packet: Packet,
     task: Task,
     rays: Rays,
-    keys: NDArray[np.uint64],
-    images: Images,
     camera: int,
     pixel: int,
-) -> None:
-    """One pixel, the mean of its rays."""
-    store_nothing_seen(images, camera, pixel)
-    count, distances, values, nearest = 0, 0.0, 0.0, math.inf
-    t_min = nearest_allowed(view, origin_of(rays, camera, 0))
+    found: NDArray[np.float64],
+) -> int:
+    """Trace the rays of a zone; writes what they have found, and returns how many have."""
+    count, t_min = 0, nearest_allowed(view, origin_of(rays, camera, 0))
+    pose = rays.poses[camera, pose_row(task, rays, pixel * task.rays)]
     for first in range(0, task.rays, WIDTH):
         for lane in range(WIDTH):
             if first + lane < task.rays:
@@ -295,13 +366,43 @@ def render_zone(
             ray = pixel * task.rays + first + lane
             distance = float(hit_distance(packet, lane))
             value = distance * (rays.directions[ray, 0] if task.depth else 1.0)
-            count, distances, values = count + 1, distances + distance, values + value
-            if distance < nearest and value <= task.most:
-                nearest = distance
-                store_surface(view, packet, lane, task, rays, images, camera, ray)
-    distance, value = math.inf, math.inf
-    if count > 0:
-        distance, value = distances / count, values / count
+            if value > task.most:
+                continue
+            found[0, count], found[1, count], found[3, count] = value, distance, float(ray)
+            found[2, count] = 0.0
+            if task.strongest:
+                found[2, count] = strength_of(view, packet, lane, rays, pose, ray)
+            count += 1
+    return count
+
+
+@njit(**ACCESS)
+def render_zone(
+    view: SceneView,
+    packet: Packet,
+    task: Task,
+    rays: Rays,
+    keys: NDArray[np.uint64],
+    images: Images,
+    camera: int,
+    pixel: int,
+    found: NDArray[np.float64],
+) -> None:
+    """One pixel of several rays; ``found`` is room for what they find, (4, rays)."""
+    count = trace_zone(view, packet, task, rays, camera, pixel, found)
+    distance, value, ray, status = choose_target(task, found, count)
+    if ray < 0:
+        store_nothing_seen(images, camera, pixel)
+    elif images.entity.size or images.face.size or images.normal.size:
+        # Once more, as what the rays hit was not kept.
+        t_min = nearest_allowed(view, origin_of(rays, camera, 0))
+        for lane in range(1, WIDTH):
+            drop_ray(packet, lane)
+        put_pixel_ray(view, packet, 0, task, rays, camera, ray, t_min)
+        trace_surfaces(view, packet, True)
+        store_surface(view, packet, 0, task, rays, images, camera, ray)
+    if images.status.size:
+        images.status[camera, pixel] = status
     finish_pixel(task, rays, keys, images, camera, pixel, distance, value)
 
 
@@ -315,7 +416,7 @@ def render(
     images: Images,
 ) -> None:
     """All pixels of all cameras."""
-    packet = new_packet()
+    packet, found = new_packet(), np.empty((4, task.rays))
     of_camera = task.rows * task.columns if task.rays > 1 else tiles_of(task)
     total = task.cameras * of_camera
     first = claim(claims) * CHUNK
@@ -324,7 +425,7 @@ def render(
             camera = index // of_camera
             part = index - camera * of_camera
             if task.rays > 1:
-                render_zone(view, packet, task, rays, keys, images, camera, part)
+                render_zone(view, packet, task, rays, keys, images, camera, part, found)
             else:
                 render_tile(view, packet, task, rays, keys, images, camera, part)
         first = claim(claims) * CHUNK

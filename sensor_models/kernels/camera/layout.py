@@ -6,9 +6,9 @@ Pixels are numbered row by row; a tile is a block of neighbours that fills a pac
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.packets import ACCESS
 
@@ -28,6 +28,8 @@ class Task(NamedTuple):
     rows: int
     columns: int
     rays: int  # of each pixel
+    separation: float  # of the targets of a pixel with several rays, m; infinite for one target
+    strongest: bool  # which of them is read: the strongest, else the nearest
     frame: int  # counts the draws of noise
     depth: bool  # the image and the limits are of depth, else of range
     in_world: bool  # frame of points and normals
@@ -43,6 +45,7 @@ class Task(NamedTuple):
     dropout: float
     edge_dropout: float
     edge_jump: float  # share of the depth
+    sees_all: bool  # what lies beyond the limit, too
 
 
 class Rays(NamedTuple):
@@ -64,7 +67,11 @@ class Images(NamedTuple):
     label: NDArray[np.int32]
     face: NDArray[np.int32]
     normal: NDArray[np.float32]  # (..., 3)
+    status: NDArray[np.int32]  # of zones, see ``depth``
     truth: NDArray[np.float32]  # true depth, for edges
+    met: NDArray[np.float32]  # true distance along the ray, inf for nothing, for flow
+    owner: NDArray[np.int32]  # of the facet there
+    material: NDArray[np.int32]
 
 
 @njit(**ACCESS)

@@ -33,9 +33,9 @@ the model grow with 1 / sin elevation.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.gnss.orbits import SYSTEM
 from sensor_models.kernels.gnss.sky import EAST, ERROR, NORTH, STATUS, UP, USED
 from sensor_models.kernels.options import PLAIN

@@ -21,6 +21,15 @@ correlated over τ. Both come from series of unit variance:
 A sum of two squares of normal variables is exponential, exactly, and its correlation is φ² of the
 series, which is exp(-Δt / τ). That hearing lasts as well, with time constant τ, is our choice.
 
+A dropout is a loss of all signals for reasons that are not in the scene: interference, a receiver
+that starts again. Dropouts come and go at random and forget how long they have lasted: with m the
+mean time from the end of one to the beginning of the next and d their mean length,
+
+    P(out at t + Δt) = s + (x - s) exp(-(1 / m + 1 / d) Δt),    s = d / (m + d)
+
+with x = 1 if it is out at t, else 0; at the first sample it is s. So what is seen of them does not
+depend on the sampling rate. Dropouts are our choice: they have no source.
+
 Source: Brown and Hwang, "Introduction to Random Signals and Applied Kalman Filtering", 5.3 (exact
 sampling of the process).
 """
@@ -28,14 +37,14 @@ sampling of the process).
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.gnss import layout as at
 from sensor_models.kernels.gnss.orbits import NUMBER
 from sensor_models.kernels.gnss.sky import DETOUR, ERROR, HIDDEN, REFLECTED, STATUS, UP, USED
 from sensor_models.kernels.math.normal_law import SHORTEST_TAIL, quantile
-from sensor_models.kernels.math.philox import normals
+from sensor_models.kernels.math.philox import normals, uniform
 from sensor_models.kernels.math.rotations import Triple
 from sensor_models.kernels.options import PLAIN
 
@@ -135,3 +144,20 @@ def set_range_errors(
             sky[row, ERROR] = error / sky[row, UP]
             if sky[row, STATUS] == REFLECTED:
                 sky[row, ERROR] += sky[row, DETOUR]
+
+
+@njit(**PLAIN)
+def is_dropped(
+    parameters: Floats, keys: Keys, index: int, started: bool, duration: float, state: Floats
+) -> bool:
+    """Whether there is a dropout at a sample, which becomes a part of the state."""
+    between, length = parameters[at.DROPOUT_INTERVAL], parameters[at.DROPOUT_DURATION]
+    if between == 0.0:
+        return False
+    share = length / (between + length)
+    if started:
+        left = math.exp(-duration * (1.0 / between + 1.0 / length))
+        share += (state[at.DROPPED] - share) * left
+    dropped: bool = uniform(keys[at.DROPOUT_TERM], index, 0) < share
+    state[at.DROPPED] = 1.0 if dropped else 0.0
+    return dropped

@@ -26,8 +26,7 @@ accuracy of geodetic latitude and height equations", Survey Review 28 (1985).
 
 import math
 
-from numba import njit
-
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.rotations import Triple, plus, times
 from sensor_models.kernels.options import PLAIN
 

@@ -2,16 +2,20 @@
 
 from sensor_models.kernels.gnss.sky import PLACE_SIZE, SKY_SIZE
 
-# Parameters. The origin of the world is Earth-fixed, then its axes x, y, z; LEVER is the antenna in
-# the body. TIME_OF_WEEK belongs to the time 0.
-ORIGIN, WORLD_AXES, LEVER = 0, 3, 12
-MODE, CORRELATED, WHITE, TIME_CONSTANT = 15, 17, 19, 21  # CORRELATED, WHITE: horizontal, vertical
-VELOCITY_WHITE, VELOCITY_CORRELATED, RANGE_CORRELATED, RANGE_WHITE = 22, 23, 24, 25
-TIME_OF_WEEK, LEAST_SINE, HAS_SCENE, MULTIPATH = 26, 27, 28, 29
-NLOS_PROBABILITY, NLOS_MEAN = 30, 31
-SOLUTION, CONVERGENCE_TIME, LEAST_SATELLITES = 32, 33, 34
-ORIGIN_GEODETIC = 35  # latitude, longitude, height
-PARAMETERS_SIZE = 38
+# A world: its origin and its axes x, y, z, Earth-fixed; latitude, longitude and height of the
+# origin; and whether a scene hides satellites.
+ORIGIN, WORLD_AXES, ORIGIN_GEODETIC, HAS_SCENE = 0, 3, 12, 15
+WORLD_SIZE = 16
+
+# Parameters. LEVER is the antenna in the body. TIME_OF_WEEK belongs to the time 0.
+LEVER, MODE = 0, 3
+CORRELATED, WHITE, TIME_CONSTANT = 4, 6, 8  # CORRELATED, WHITE: horizontal, vertical
+VELOCITY_WHITE, VELOCITY_CORRELATED, RANGE_CORRELATED, RANGE_WHITE = 9, 10, 11, 12
+TIME_OF_WEEK, LEAST_SINE, MULTIPATH = 13, 14, 15
+NLOS_PROBABILITY, NLOS_MEAN = 16, 17
+SOLUTION, CONVERGENCE_TIME, LEAST_SATELLITES = 18, 19, 20
+DROPOUT_INTERVAL, DROPOUT_DURATION = 21, 22
+PARAMETERS_SIZE = 23
 
 # MODE, MULTIPATH and SOLUTION are the numbers of the choices.
 OFF, FIXED, DOP, PSEUDORANGE = 0.0, 1.0, 2.0, 3.0
@@ -30,17 +34,17 @@ NO_FIX, FIX_2D, FIX_3D = 0.0, 2.0, 3.0
 NO_CARRIER, FLOAT, INTEGER = 0.0, 1.0, 2.0
 
 # The state: the newest reading, what follows, the series of unit variance, and where the antenna
-# is. SURVEYED is the whole second of GPS time of the last survey of an open sky, or IN_A_SCENE;
-# AXES and COLUMNS are those of the last geometry. The sky and the series of each satellite come
-# behind it, a row each.
-STARTED, SURVEYED, AXES, COLUMNS, CONVERGING, SINCE = range(READING_SIZE, READING_SIZE + 6)
-POSITION_SERIES = SINCE + 1
+# is. SURVEYED is the whole second of GPS time of the last survey of an open sky, or NOT_SURVEYED;
+# AXES and COLUMNS are those of the last geometry; DROPPED is whether there is a dropout. The sky
+# and the series of each satellite come behind it, a row each.
+STARTED, SURVEYED, AXES, COLUMNS, CONVERGING, SINCE, DROPPED = range(READING_SIZE, READING_SIZE + 7)
+POSITION_SERIES = DROPPED + 1
 VELOCITY_SERIES = POSITION_SERIES + 3
 PLACE = VELOCITY_SERIES + 3
 STATE_SIZE = PLACE + PLACE_SIZE
 
-#: No second of GPS time, because a sky that a scene hides is another one later.
-IN_A_SCENE = -2.0
+#: No second of GPS time: a sky that a scene hides is another one later, and one may be lost.
+NOT_SURVEYED = -2.0
 
 # Series of a satellite: of its range, and three that say whether and how far it is heard hidden.
 RANGE_SERIES, FIRST_BIAS, SECOND_BIAS, HEARD = range(4)
@@ -56,6 +60,7 @@ TERMS = (
     "range.correlated",
     "range.white",
     "nlos",
+    "dropout",
 )
 (
     POSITION_TERM,
@@ -65,6 +70,7 @@ TERMS = (
     RANGE_TERM,
     RANGE_WHITE_TERM,
     NLOS_TERM,
+    DROPOUT_TERM,
 ) = range(len(TERMS))
 
 #: Factor on the errors while the carrier's ambiguities are not resolved. Our choice.

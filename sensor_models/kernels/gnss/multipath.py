@@ -20,9 +20,9 @@ Source: image method, as in Misra and Enge, 10.4.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.gnss.sky import (
     ALONG,
     DETOUR,

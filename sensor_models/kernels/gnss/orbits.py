@@ -20,9 +20,9 @@ is off by some kilometres, which is 0.1 mrad seen from the ground.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.rotations import Triple
 from sensor_models.kernels.options import PLAIN
 

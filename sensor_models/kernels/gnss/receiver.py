@@ -27,6 +27,8 @@ Open sky: without a scene, and where neither errors nor anything else depends on
 (``off``, ``fixed``), satellites and dilution are those of the last whole second of GPS time that
 a sample met; they move by 0.2 mrad a second.
 
+In a dropout (``errors``) there is no satellite and no fix, whatever the sky.
+
 A 2D fix holds the height that was reported last; its error shifts a ``pseudorange`` fix sideways
 as it does in a receiver.
 
@@ -36,9 +38,9 @@ All that changes is in ``state`` and ``satellites`` (a row each: sky and series)
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.gnss import layout as at
 from sensor_models.kernels.gnss import sky as above
 from sensor_models.kernels.gnss.dilution import (
@@ -53,11 +55,13 @@ from sensor_models.kernels.gnss.errors import (
     advance_ranges,
     advance_three,
     hear_hidden,
+    is_dropped,
     memory_and_drive,
     set_range_errors,
     three_white,
 )
 from sensor_models.kernels.gnss.geodesy import combine, geodetic_of_ecef, local_axes
+from sensor_models.kernels.gnss.orbits import satellite_position
 from sensor_models.kernels.gnss.sky import SKY_SIZE, axes_at, survey
 from sensor_models.kernels.math.motion import ANGULAR_VELOCITY, ORIENTATION, POSITION
 from sensor_models.kernels.math.motion import VELOCITY as BODY_VELOCITY
@@ -65,6 +69,7 @@ from sensor_models.kernels.math.rotations import (
     Triple,
     cross,
     dot,
+    minus,
     plus,
     quaternion_at,
     store,
@@ -78,14 +83,14 @@ Keys = NDArray[np.uint64]
 
 
 @njit(**PLAIN)
-def locate(parameters: Floats, body: Floats, place: Floats) -> bool:
+def locate(parameters: Floats, world: Floats, body: Floats, place: Floats) -> bool:
     """Where the antenna is and how it moves; False if that is nowhere on the Earth."""
     lever = turn(quaternion_at(body, ORIENTATION), triple_at(parameters, at.LEVER))
     antenna = plus(triple_at(body, POSITION), lever)
     swing = cross(triple_at(body, ANGULAR_VELOCITY), lever)
     velocity = plus(triple_at(body, BODY_VELOCITY), swing)
-    axes = axes_at(parameters, at.WORLD_AXES)
-    ecef = plus(triple_at(parameters, at.ORIGIN), combine(axes, antenna))
+    axes = axes_at(world, at.WORLD_AXES)
+    ecef = plus(triple_at(world, at.ORIGIN), combine(axes, antenna))
     geodetic = geodetic_of_ecef(ecef[0], ecef[1], ecef[2])
     if not math.isfinite(geodetic[2] + velocity[0] + velocity[1] + velocity[2]):
         return False
@@ -101,9 +106,9 @@ def locate(parameters: Floats, body: Floats, place: Floats) -> bool:
 
 
 @njit(**PLAIN)
-def _is_survey_due(parameters: Floats, state: Floats, gps_time: float) -> bool:
+def _is_survey_due(parameters: Floats, world: Floats, state: Floats, gps_time: float) -> bool:
     """Whether the sky of an earlier sample will not do."""
-    if parameters[at.HAS_SCENE] != 0.0 or parameters[at.MODE] >= at.DOP:
+    if world[at.HAS_SCENE] != 0.0 or parameters[at.MODE] >= at.DOP:
         return True
     due: bool = state[at.STARTED] == 0.0 or math.floor(gps_time) != state[at.SURVEYED]
     return due
@@ -112,6 +117,7 @@ def _is_survey_due(parameters: Floats, state: Floats, gps_time: float) -> bool:
 @njit(cache=True)
 def begin(
     parameters: Floats,
+    world: Floats,
     index: int,
     time: float,
     body: Floats,
@@ -129,21 +135,21 @@ def begin(
         return -1
     if not fresh and time <= state[at.TIME]:
         return -2
-    if not locate(parameters, body, state[at.PLACE : at.PLACE + above.PLACE_SIZE]):
+    if not locate(parameters, world, body, state[at.PLACE : at.PLACE + above.PLACE_SIZE]):
         return -1
     if fresh:
         state[: at.PLACE] = 0.0
         satellites[:] = 0.0
     gps_time = parameters[at.TIME_OF_WEEK] + time
-    if not _is_survey_due(parameters, state, gps_time):
+    if not _is_survey_due(parameters, world, state, gps_time):
         return 0
-    hidden = parameters[at.HAS_SCENE] != 0.0
-    state[at.SURVEYED] = at.IN_A_SCENE if hidden else math.floor(gps_time)
+    hidden = world[at.HAS_SCENE] != 0.0
+    state[at.SURVEYED] = at.NOT_SURVEYED if hidden else math.floor(gps_time)
     survey(
         orbits,
         gps_time,
         state[at.PLACE : at.PLACE + above.PLACE_SIZE],
-        axes_at(parameters, at.WORLD_AXES),
+        axes_at(world, at.WORLD_AXES),
         parameters[at.LEAST_SINE],
         satellites[:, :SKY_SIZE],
     )
@@ -172,6 +178,16 @@ def _update_geometry(orbits: Floats, state: Floats, sky: Floats, work: Floats) -
     state[at.DILUTIONS + 2], state[at.DILUTIONS + 3] = horizontal, vertical
     state[at.DILUTIONS + 4] = clock
     _note_in_use(state, sky)
+
+
+@njit(**PLAIN)
+def _lose_all(state: Floats) -> None:
+    """A sample without satellites; the next one looks at the sky again."""
+    state[at.FIX], state[at.SATELLITES], state[at.SURVEYED] = at.NO_FIX, 0.0, at.NOT_SURVEYED
+    for k in range(at.DILUTIONS, at.ACCURACY):
+        state[k] = UNKNOWN
+    for k in range(at.IN_USE, at.IN_USE + at.WORDS):
+        state[k] = 0.0
 
 
 @njit(**PLAIN)
@@ -302,8 +318,34 @@ def _report(
 
 
 @njit(**PLAIN)
+def find_ranges(
+    parameters: Floats, orbits: Floats, state: Floats, satellites: Floats, ranges: Floats
+) -> None:
+    """The pseudoranges of the satellites in use at the newest sample, 0 for the others.
+
+    That is the distance plus the error of the range, which only ``pseudorange`` has.
+    """
+    antenna = triple_at(state, at.PLACE + above.IN_ECEF)
+    gps_time = parameters[at.TIME_OF_WEEK] + state[at.TIME]
+    for row in range(len(orbits)):
+        ranges[row] = 0.0
+        if int(state[at.IN_USE + row // at.BITS]) >> row % at.BITS & 1:
+            way = minus(satellite_position(orbits, row, gps_time), antenna)
+            ranges[row] = math.sqrt(dot(way, way)) + satellites[row, above.ERROR]
+
+
+@njit(cache=True)
+def ranges_of(
+    parameters: Floats, orbits: Floats, state: Floats, satellites: Floats, ranges: Floats
+) -> None:
+    """As ``find_ranges``, called from outside."""
+    find_ranges(parameters, orbits, state, satellites, ranges)
+
+
+@njit(**PLAIN)
 def finish_sample(
     parameters: Floats,
+    world: Floats,
     keys: Keys,
     index: int,
     time: float,
@@ -319,7 +361,7 @@ def finish_sample(
     memory, drive = memory_and_drive(duration, parameters[at.TIME_CONSTANT])
     mode = parameters[at.MODE]
     if not started:
-        store(state, at.LATITUDE, triple_at(parameters, at.ORIGIN_GEODETIC))
+        store(state, at.LATITUDE, triple_at(world, at.ORIGIN_GEODETIC))
     if mode == at.PSEUDORANGE:
         series = satellites[:, SKY_SIZE:]
         advance_ranges(parameters, keys, index, started, duration, orbits, series)
@@ -333,6 +375,8 @@ def finish_sample(
         advance_three(key, index, started, memory, drive, state, at.VELOCITY_SERIES)
     if surveyed:
         _update_geometry(orbits, state, satellites[:, :SKY_SIZE], work)
+    if is_dropped(parameters, keys, index, started, duration, state):
+        _lose_all(state)
     state[at.STARTED], state[at.TIME] = 1.0, time
     factor = _update_carrier(parameters, state, time)
     if state[at.FIX] != at.NO_FIX:
@@ -343,6 +387,7 @@ def finish_sample(
 @njit(cache=True)
 def finish(
     parameters: Floats,
+    world: Floats,
     keys: Keys,
     index: int,
     time: float,
@@ -353,12 +398,13 @@ def finish(
     work: Floats,
 ) -> None:
     """As ``finish_sample``, called from outside."""
-    finish_sample(parameters, keys, index, time, surveyed, orbits, state, satellites, work)
+    finish_sample(parameters, world, keys, index, time, surveyed, orbits, state, satellites, work)
 
 
 @njit(cache=True)
 def sample(
     parameters: Floats,
+    world: Floats,
     keys: Keys,
     index: int,
     time: float,
@@ -369,15 +415,17 @@ def sample(
     work: Floats,
 ) -> int:
     """One sample of a receiver without a scene; what ``begin`` gave, below 0 if there is none."""
-    begun: int = begin(parameters, index, time, body, orbits, state, satellites)
+    begun: int = begin(parameters, world, index, time, body, orbits, state, satellites)
     if begun >= 0:
-        finish_sample(parameters, keys, index, time, begun > 0, orbits, state, satellites, work)
+        due = begun > 0
+        finish_sample(parameters, world, keys, index, time, due, orbits, state, satellites, work)
     return begun
 
 
 @njit(cache=True)
 def sample_batch(
     parameters: Floats,
+    world: Floats,
     keys: Keys,
     first_index: int,
     times: Floats,
@@ -392,7 +440,7 @@ def sample_batch(
     for k in range(len(times)):
         index = first_index + k
         begun = sample(
-            parameters, keys, index, times[k], bodies[k], orbits, state, satellites, work
+            parameters, world, keys, index, times[k], bodies[k], orbits, state, satellites, work
         )
         if begun < 0:
             return k

@@ -14,9 +14,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.gnss.geodesy import Axes
 from sensor_models.kernels.gnss.orbits import satellite_position
 from sensor_models.kernels.math.rotations import dot, minus, triple_at

@@ -39,8 +39,8 @@ import math
 import sys
 
 import numpy as np
-from numba import njit
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.normal_law import SHORTEST_TAIL, distribution, quantile
 
 #: Bound modes; ``sensor_models.inertial.corruption.BoundMode`` names them to the outside.

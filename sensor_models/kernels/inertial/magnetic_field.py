@@ -15,9 +15,9 @@ A dipole is a row of six: position, moment.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.rotations import Triple, dot, minus, plus, times, triple_at
 from sensor_models.kernels.options import INLINE, PLAIN
 

@@ -33,9 +33,9 @@ signals.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.inertial.corruption import clamp
 from sensor_models.kernels.options import PLAIN
 

@@ -42,9 +42,9 @@ A sensor's parameters are a block of the unit's, whose place all functions take;
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.inertial import triaxial_layout as at
 from sensor_models.kernels.inertial.corruption import round_to_code
 from sensor_models.kernels.inertial.magnetic_field import field_at

@@ -9,8 +9,7 @@ Held inputs, in this order: faults by sensor and axis, temperature, then from Py
 field without its dipoles (3).
 """
 
-from numba import cfunc, njit
-
+from sensor_models.kernels.compiling import cfunc, njit
 from sensor_models.kernels.inertial import triaxial_layout as chain
 from sensor_models.kernels.inertial import unit
 from sensor_models.kernels.inertial.triaxial import KEY_ROWS, STAGE_ROWS, STATE_SIZE

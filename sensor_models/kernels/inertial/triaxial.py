@@ -46,9 +46,9 @@ is kept until dt changes (``kernels.inertial.triaxial_layout``).
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.inertial import triaxial_layout as at
 from sensor_models.kernels.inertial import triaxial_stages as stage
 from sensor_models.kernels.inertial.triaxial_layout import (

@@ -8,9 +8,9 @@ declared rate once. It is a function of that time alone and so carries nothing o
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.inertial import sensing_element
 from sensor_models.kernels.inertial.corruption import (
     FLICKER_STATES,

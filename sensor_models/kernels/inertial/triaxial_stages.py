@@ -6,9 +6,9 @@ Vectors are tuples of three numbers, so that they stay in registers where a stag
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.inertial import sensing_element
 from sensor_models.kernels.inertial import triaxial_layout as at
 from sensor_models.kernels.inertial.corruption import (

@@ -22,9 +22,9 @@ Everything that changes is one float64 array, so that it can be copied as one.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.inertial import signals as inertial
 from sensor_models.kernels.inertial import triaxial
 from sensor_models.kernels.inertial.signals import (
@@ -128,29 +128,25 @@ def advance(
     stages: Floats,
     reading: Floats,
 ) -> None:
-    """Move the state on to a sample at a later instant, and fill the reading."""
+    """Move the state on to a sample at a later instant, and fill the reading.
+
+    Half of its lines name what it takes and hands on.
+    """
     usable = motion_is_finite(parameters, body)
-    oversampled = parameters[OVERSAMPLING] > 1.0
     since_last = 0.0 if state[STAGE] == FRESH else time - state[TIME]
     interval = 0.0 if state[KNOWN] == 0.0 else time - state[MOTION_TIME]
     sensors = int(parameters[SENSORS])
     chain = READING + reading.size
     for sensor in range(sensors):
         block = UNIT_SIZE + sensor * BLOCK_SIZE
-        signal, specific_force = (math.nan, math.nan, math.nan), (0.0, 0.0, 0.0)
+        signal = (math.nan, math.nan, math.nan)
+        store(force, 0, (0.0, 0.0, 0.0))
         if usable:
-            motion = FINE if oversampled and is_filtered(parameters, block) else 0
-            signal, specific_force = measure(
-                parameters,
-                block,
-                state[motion : motion + MOTION_SIZE],
-                time,
-                body,
-                uniform,
-                dipoles,
-            )
+            start = motion_of(parameters, block)
+            motion = state[start : start + MOTION_SIZE]
+            signal, acting = measure(parameters, block, motion, time, body, uniform, dipoles)
+            store(force, 0, acting)
         store(ideal, 0, signal)
-        store(force, 0, specific_force)
         triaxial.corrupt(
             parameters[block + CHAIN : block + BLOCK_SIZE],
             keys[sensor],
@@ -177,10 +173,16 @@ def advance(
         fill(reading, sensors + kind, reported)
     if usable:
         inertial.remember(state, body, time)
-        if oversampled:
+        if parameters[OVERSAMPLING] > 1.0:
             inertial.remember(state[FINE:STAGE], body, time)
     state[STAGE] = AT_START if state[STAGE] == FRESH else RUNNING
     state[TIME] = time
+
+
+@njit(**INLINE)
+def motion_of(parameters: Floats, block: int) -> int:
+    """Where the motion is that a sensor goes on from: its low-pass's last input, or a sample's."""
+    return FINE if parameters[OVERSAMPLING] > 1.0 and is_filtered(parameters, block) else 0
 
 
 @njit(**INLINE)

@@ -9,9 +9,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.layout import (
     AZIMUTH,
     ELEVATION,
@@ -29,8 +29,16 @@ from sensor_models.kernels.light.paths import Path
 from sensor_models.kernels.light.tree import Tree, farthest, set_out
 from sensor_models.kernels.math.philox import normal
 from sensor_models.kernels.tracing.embree import WIDTH
-from sensor_models.kernels.tracing.packets import ACCESS, Triple, drop_ray
-from sensor_models.kernels.tracing.rays import nearest_allowed, set_ray
+from sensor_models.kernels.tracing.packets import (
+    ACCESS,
+    ALONG,
+    PLACE,
+    SENT,
+    VALID,
+    Packet,
+    Triple,
+)
+from sensor_models.kernels.tracing.rays import set_rays
 from sensor_models.kernels.tracing.scene_view import SceneView
 from sensor_models.kernels.tracing.sensor_poses import position_of, rotate
 
@@ -40,7 +48,6 @@ class Lanes(NamedTuple):
 
     ray: NDArray[np.int64]  # (WIDTH,), -1 for none
     pose: Floats  # (WIDTH, 12), of the sensor
-    along: Floats  # (WIDTH, 3), in the world
     draw: Floats  # (WIDTH,), of the error of a ray's first return
     place: NDArray[np.int64]  # (WIDTH,): among those whose trees are under way
 
@@ -51,7 +58,6 @@ def new_lanes(scan: Scan) -> Lanes:
     lanes = Lanes(
         np.empty(WIDTH, np.int64),
         np.empty((WIDTH, 12)),
-        np.empty((WIDTH, 3)),
         np.zeros(WIDTH),
         np.zeros(WIDTH, np.int64),
     )
@@ -135,31 +141,32 @@ def send_beams(
     path: Path,
     scan: Scan,
     detector: Detector,
-    tree: Tree,
+    packet: Packet,
     lanes: Lanes,
     beam_ray: int,
 ) -> None:
     """Send one ray of the beam of each lane."""
     jitters = scan.sigma_azimuth > 0.0 or scan.sigma_elevation > 0.0
-    reach = farthest(view, path, 0, 0.0)
-    moves = len(scan.poses) > 1
-    t_min = nearest_allowed(view, position_of(lanes.pose[0]))
+    rays, pose = packet.doubles, lanes.pose
     for lane in range(WIDTH):
-        ray = lanes.ray[lane]
-        if ray < 0:
-            drop_ray(tree.packet, lane)
-            continue
+        packet.words[VALID + lane] = -1 if lanes.ray[lane] >= 0 else 0
+        ray = max(lanes.ray[lane], 0)
         along = jittered(scan, detector, ray) if jitters else nominal(scan, ray)
         if detector.subrays > 1:
             along = off_axis(along, scan.spread[beam_ray, 0], scan.spread[beam_ray, 1])
-        pose = lanes.pose[lane]
-        along = rotate(pose, along)
-        for k in range(3):
-            lanes.along[lane, k] = along[k]
-        origin = position_of(pose)
-        if moves:
-            t_min = nearest_allowed(view, origin)
-        set_ray(view, tree.packet, lane, origin, along, t_min, reach, scan.offset[ray])
+        x, y, z = rotate(pose[lane], along)
+        rays[ALONG + lane], rays[ALONG + WIDTH + lane] = x, y
+        rays[ALONG + 2 * WIDTH + lane], rays[SENT + lane] = z, scan.offset[ray]
+        rays[PLACE + lane], rays[PLACE + WIDTH + lane] = pose[lane, 9], pose[lane, 10]
+        rays[PLACE + 2 * WIDTH + lane] = pose[lane, 11]
+    set_rays(view, packet, farthest(view, path, 0, 0.0))
+
+
+@njit(**ACCESS)
+def sent_along(packet: Packet, lane: int) -> Triple:
+    """Where a ray of the packet goes, in the world."""
+    rays = packet.doubles
+    return rays[ALONG + lane], rays[ALONG + WIDTH + lane], rays[ALONG + 2 * WIDTH + lane]
 
 
 @njit(**ACCESS)
@@ -175,7 +182,7 @@ def begin_tree(
         lanes.place[lane],
         ray * detector.subrays + beam_ray,
         position_of(lanes.pose[lane]),
-        (lanes.along[lane, 0], lanes.along[lane, 1], lanes.along[lane, 2]),
+        sent_along(tree.packet, lane),
         1.0,
         scan.offset[ray],
         scan.inside,

@@ -18,9 +18,9 @@ Source: AGX (lidar, intensity), corrected: both ways are weighted.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.layout import Detector
 from sensor_models.kernels.light import arrivals as told
 from sensor_models.kernels.light.arrivals import FROM_MEDIUM

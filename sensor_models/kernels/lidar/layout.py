@@ -14,9 +14,9 @@ is at most (w h)^2 / 8 rad, 1e-7 rad for 10 rad/s and 0.1 ms.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.packets import ACCESS
 
@@ -79,6 +79,10 @@ class Detector(NamedTuple):
     calibrated: bool  # intensity is a reflectivity
     counts: float  # the largest count of an intensity; 0 gives a number of its own unit
     full_scale: float  # intensity of the largest count
+    walk: Floats  # (powers, widths), m: errors of ranges (``walk``); no rows for none
+    walk_power: float  # power over the threshold, of an intensity of 1/sr at 1 m
+    walk_width: float  # widening over that of a flat target, of a spot of 1 m at 45 deg
+    beam_shape: Floats  # packed beam, whether it counts for the intensity or not
 
 
 class Output(NamedTuple):
@@ -153,6 +157,23 @@ def put_pose(scan: Scan, ray: int, pose: Floats) -> None:
         return
     knot = knot_of(scan, ray)
     share = scan.offset[ray] * spans - knot
-    for k in range(12):
-        before = scan.poses[knot, k]
-        pose[k] = before + share * (scan.poses[knot + 1, k] - before)
+    before, after = scan.poses[knot], scan.poses[knot + 1]
+    # All is read before anything is written: only then does it become vectors.
+    one, two = blend(before, after, 0, share), blend(before, after, 4, share)
+    three = blend(before, after, 8, share)
+    for k in range(4):
+        pose[k], pose[4 + k], pose[8 + k] = one[k], two[k], three[k]
+
+
+@njit(**ACCESS)
+def blend(
+    before: Floats, after: Floats, first: int, share: float
+) -> tuple[float, float, float, float]:
+    """Four of the numbers of a pose between two knots."""
+    a, b, c, d = before[first], before[first + 1], before[first + 2], before[first + 3]
+    return (
+        a + share * (after[first] - a),
+        b + share * (after[first + 1] - b),
+        c + share * (after[first + 2] - c),
+        d + share * (after[first + 3] - d),
+    )

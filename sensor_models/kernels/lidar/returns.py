@@ -23,9 +23,9 @@ probability are extensions.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.echoes import (
     INTENSITY,
     MOST_ECHOES,

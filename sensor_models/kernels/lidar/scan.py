@@ -18,9 +18,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.beams import (
     Lanes,
     begin_packet,
@@ -47,13 +47,23 @@ from sensor_models.kernels.lidar.echoes import (
     new_echoes,
     take_in,
 )
+from sensor_models.kernels.lidar.first_hits import COSINE as COSINE_THERE
 from sensor_models.kernels.lidar.first_hits import (
+    FACTOR,
+    INCIDENCE,
+    LENGTH,
+    MIRRORED,
+    SURFACE,
     FirstHits,
     answer,
     face,
     look_up,
+    mirror,
     new_first_hits,
+    number_of,
+    toward_of,
 )
+from sensor_models.kernels.lidar.first_hits import INTENSITY as ECHO
 from sensor_models.kernels.lidar.layout import (
     CHUNK,
     Detector,
@@ -69,15 +79,17 @@ from sensor_models.kernels.lidar.points import (
     measured,
     note_nearest,
     reported,
+    reported_by,
+    write_place,
     write_point,
     write_source,
 )
 from sensor_models.kernels.lidar.returns import Lists, new_lists, select
-from sensor_models.kernels.light.interfaces import mirrored_share
+from sensor_models.kernels.lidar.walk import walked
 from sensor_models.kernels.light.media import MEDIUM_IOR
-from sensor_models.kernels.light.paths import LIMITS, Path
+from sensor_models.kernels.light.paths import DEPTH_LIMIT, LIMITS, Path
 from sensor_models.kernels.light.stretches import answers
-from sensor_models.kernels.light.surfaces import DIELECTRIC, KIND, surface_at
+from sensor_models.kernels.light.surfaces import DIELECTRIC, KIND
 from sensor_models.kernels.light.tree import (
     Tree,
     arrive,
@@ -145,23 +157,24 @@ def end_soon(
     output.counts[ray] = 0
     if not first.hit[lane]:
         return True
-    material, cosine = first.material[lane], first.cosine[lane]
-    surface, index = surface_at(path.surfaces, material), path.media[0, MEDIUM_IOR]
-    if surface[KIND] == DIELECTRIC:
+    if number_of(first, SURFACE + KIND * WIDTH, lane) == DIELECTRIC:
         return False
-    if mirrored_share(path, surface, 0, first.weight[lane], cosine, index, tree.lost) > 0.0:
-        return False
-    distance, intensity = index * first.length[lane], first.intensity[lane]
+    if number_of(first, MIRRORED, lane) > 0.0:
+        if path.most_depth > 0:
+            return False
+        tree.lost[DEPTH_LIMIT] += 1
+    distance = path.media[0, MEDIUM_IOR] * number_of(first, LENGTH, lane)
+    intensity, incidence = number_of(first, ECHO, lane), number_of(first, INCIDENCE, lane)
     if not counts(detector, distance, intensity):
         return True
     output.counts[ray] = 1
+    distance = walked(detector, distance, intensity, number_of(first, COSINE_THERE, lane))
     distance = measured(detector, distance, lanes.draw[lane])
-    intensity = reported(detector, intensity, first.path[lane])
-    toward = (first.toward[lane, 0], first.toward[lane, 1], first.toward[lane, 2])
-    pose = lanes.pose[lane]
-    write_point(scan, output, ray, 0, pose, distance, intensity, cosine, toward)
+    intensity = reported_by(detector, intensity, number_of(first, FACTOR, lane))
+    pose, toward = lanes.pose[lane], toward_of(first, lane)
+    write_place(scan, output, ray, 0, pose, distance, intensity, incidence, toward)
     entity, label = hit_entity(view, tree.packet, lane), hit_label(view, tree.packet, lane)
-    write_source(scan, output, ray, 0, 1, entity, material, label, 0, 0)
+    write_source(scan, output, ray, 0, 1, entity, first.material[lane], label, 0, 0)
     note_nearest(output, chunk, distance, ray * output.returns)
     return True
 
@@ -191,9 +204,10 @@ def end_packet(
     chunk: int,
 ) -> None:
     """Finish the rays of a packet that end at the first surface; they leave the packet."""
-    look_up(view, tree.packet, lanes, first)
-    face(view, tree.packet, lanes, first)
-    answer(path, detector, lanes, first)
+    look_up(view, path, tree.packet, lanes, first)
+    face(tree.packet, first)
+    answer(path, detector, tree.packet, first)
+    mirror(path, first)
     for lane in range(WIDTH):
         if lanes.ray[lane] >= 0 and end_soon(
             view, lane, path, scan, detector, output, tree, lanes, first, chunk
@@ -255,7 +269,9 @@ def end(
         draw = waiting.draw[place]
         if number > 0 and has_distance_noise(detector):
             draw = draw_of(scan, detector, ray, number)
-        distance = measured(detector, numbers[echo, RANGE], draw)
+        distance = numbers[echo, RANGE]
+        distance = walked(detector, distance, numbers[echo, INTENSITY], numbers[echo, COSINE])
+        distance = measured(detector, distance, draw)
         intensity = reported(detector, numbers[echo, INTENSITY], numbers[echo, PATH])
         toward = (numbers[echo, NORMAL_X], numbers[echo, NORMAL_Y], numbers[echo, NORMAL_Z])
         cosine = numbers[echo, COSINE]
@@ -310,7 +326,7 @@ def make_columns(
         for index in range(chunk * CHUNK, min((chunk + 1) * CHUNK, packets)):
             begin_packet(scan, detector, lanes, corner_of(scan, index))
             for beam_ray in range(detector.subrays):
-                send_beams(view, path, scan, detector, tree, lanes, beam_ray)
+                send_beams(view, path, scan, detector, tree.packet, lanes, beam_ray)
                 trace(view, tree)
                 if soon:
                     end_packet(view, path, scan, detector, output, tree, lanes, hits, chunk)

@@ -22,9 +22,9 @@ node i > 0 descends from the surface at node (i - 1) // 2, which has arrived bef
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light import branches
 from sensor_models.kernels.light.branches import MOST_EVENTS, Branches, medium_of
 from sensor_models.kernels.light.paths import TELL_PLACES, Path

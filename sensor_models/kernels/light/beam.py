@@ -29,8 +29,8 @@ beam (β above ``NARROW``) the edge is nearly a straight line: with z = √2 (r_
 import math
 
 import numpy as np
-from numba import njit
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.rotations import Floats
 
 Beam = tuple[float, float, float, float, float, float]

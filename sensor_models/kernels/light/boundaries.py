@@ -9,9 +9,9 @@ what was never entered (an open mesh) is ignored.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light.arrivals import Arrivals
 from sensor_models.kernels.light.branches import (
     AHEAD,

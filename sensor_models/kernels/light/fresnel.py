@@ -26,8 +26,7 @@ Not modelled: polarised light, and interference in thin layers.
 
 import math
 
-from numba import njit
-
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.rotations import Floats, Triple, dot
 
 #: Below this cosine nothing goes through an interface any more.

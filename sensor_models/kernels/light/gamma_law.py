@@ -21,8 +21,7 @@ has a relative error below 1e-11 for a from 1e-3 to 1e5.
 
 import math
 
-from numba import njit
-
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.normal_law import SHORTEST_TAIL
 from sensor_models.kernels.math.normal_law import quantile as normal_quantile
 

@@ -7,9 +7,9 @@ A dielectric that a branch leaves without having entered it (an open mesh) is no
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light.arrivals import FROM_SURFACE, Arrivals, deliver, describe_surface
 from sensor_models.kernels.light.boundaries import Bounds, look_behind, off_surface
 from sensor_models.kernels.light.branches import (

@@ -18,8 +18,7 @@ Not modelled: light that is scattered more than once, pulses that a medium stret
 
 import math
 
-from numba import njit
-
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light import gamma_law
 from sensor_models.kernels.math.rotations import Floats
 

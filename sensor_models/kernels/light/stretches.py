@@ -8,8 +8,7 @@ reduced path. Each medium that a branch enters may answer once (``light.media``)
 
 import math
 
-from numba import njit
-
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light import arrivals as told
 from sensor_models.kernels.light.arrivals import (
     FROM_MEDIUM,

@@ -53,8 +53,7 @@ Not modelled: light scattered more than once between facets, which f_s loses (up
 
 import math
 
-from numba import njit
-
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light.fresnel import reflectance, reflectance_at_normal
 from sensor_models.kernels.math.rotations import Floats, Triple, cross, dot
 

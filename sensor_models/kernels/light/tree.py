@@ -48,9 +48,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light.arrivals import (
     MISSED,
     Arrivals,
@@ -74,7 +74,6 @@ from sensor_models.kernels.light.branches import (
     BEHIND,
     DEPTH,
     EVENTS,
-    IDS,
     MEDIA,
     MOST_BRANCHES,
     NESTING,
@@ -264,8 +263,12 @@ def take_off(view: SceneView, path: Path, tree: Tree) -> None:
         place = held - count + lane
         for k in range(NUMBERS):
             flight.numbers[lane, k] = waiting.numbers[place, k]
-        for k in range(IDS):
+        around = waiting.ids[place, AROUND]
+        for k in range(OWNERS):
             flight.ids[lane, k] = waiting.ids[place, k]
+        for k in range(around):  # of what there is room for, hardly ever anything
+            flight.ids[lane, OWNERS + k] = waiting.ids[place, OWNERS + k]
+            flight.ids[lane, MEDIA + k] = waiting.ids[place, MEDIA + k]
         if flight.numbers[lane, AHEAD] < 0.0:
             draw_ahead(path, flight, lane)
         send(view, path, tree, lane)

@@ -21,8 +21,9 @@ offset); what has to be remembered of it is a slot of ``SLOT_SIZE`` elements in 
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sensor_models.kernels.compiling import njit
 
 Floats = NDArray[np.float64]
 

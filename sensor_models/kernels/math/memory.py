@@ -7,29 +7,27 @@ counts items of the type, not bytes.
 from collections.abc import Callable
 from typing import Any
 
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
-from numba.np.arrayobj import populate_array
+from sensor_models.kernels.compiling import intrinsic
 
-#: Types, with the alignment in bytes that is relied on.
-_ITEMS = {
-    types.uint16: (ir.IntType(16), 2),
-    types.int32: (ir.IntType(32), 4),
-    types.int64: (ir.IntType(64), 4),
-    types.float32: (ir.FloatType(), 4),
-}
+#: Alignments in bytes that are relied on.
+_ALIGNMENTS = {"uint16": 2, "int32": 4, "int64": 4, "float32": 4}
 
 
-def _place(builder: Any, item: Any, address: Any, index: Any) -> Any:
-    start = builder.inttoptr(address, ir.PointerType(_ITEMS[item][0]))
+def _place(target: Any, builder: Any, item: Any, address: Any, index: Any) -> Any:
+    """Pointer to an item; Numba keeps numbers in memory as LLVM has them."""
+    start = builder.inttoptr(address, target.get_data_type(item).as_pointer())
     return builder.gep(start, [index])
 
 
-def _reader(item: Any) -> Callable[..., Any]:
+def _reader(name: str) -> Callable[..., Any]:
     def read(_context: Any, _address: Any, _index: Any) -> Any:
-        def emit(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            return builder.load(_place(builder, item, *arguments), align=_ITEMS[item][1])
+        from numba import types
+
+        item = getattr(types, name)
+
+        def emit(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            place = _place(target, builder, item, *arguments)
+            return builder.load(place, align=_ALIGNMENTS[name])
 
         return item(types.intp, types.intp), emit
 
@@ -37,11 +35,16 @@ def _reader(item: Any) -> Callable[..., Any]:
     return reader
 
 
-def _writer(item: Any) -> Callable[..., Any]:
+def _writer(name: str) -> Callable[..., Any]:
     def write(_context: Any, _address: Any, _index: Any, _value: Any) -> Any:
+        from numba import types
+
+        item = getattr(types, name)
+
         def emit(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             address, index, value = arguments
-            builder.store(value, _place(builder, item, address, index), align=_ITEMS[item][1])
+            place = _place(target, builder, item, address, index)
+            builder.store(value, place, align=_ALIGNMENTS[name])
             return target.get_dummy_value()
 
         return types.void(types.intp, types.intp, item), emit
@@ -50,18 +53,20 @@ def _writer(item: Any) -> Callable[..., Any]:
     return writer
 
 
-uint16_at = _reader(types.uint16)
-int32_at = _reader(types.int32)
-int64_at = _reader(types.int64)
-float32_at = _reader(types.float32)
-put_int32 = _writer(types.int32)
-put_int64 = _writer(types.int64)
-put_float32 = _writer(types.float32)
+uint16_at = _reader("uint16")
+int32_at = _reader("int32")
+int64_at = _reader("int64")
+float32_at = _reader("float32")
+put_int32 = _writer("int32")
+put_int64 = _writer("int64")
+put_float32 = _writer("float32")
 
 
 @intrinsic
 def claim_at(_context: Any, _address: Any) -> Any:
     """Add one to a 64-bit counter that threads share; returns what it was."""
+    from llvmlite import ir
+    from numba import types
 
     def emit(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         counter = builder.inttoptr(arguments[0], ir.PointerType(ir.IntType(64)))
@@ -71,44 +76,51 @@ def claim_at(_context: Any, _address: Any) -> Any:
     return types.int64(types.intp), emit
 
 
-def _viewer(item: Any, dimensions: int) -> Callable[..., Any]:
+def _viewer(name: str, dimensions: int) -> Callable[..., Any]:
     """A function of an address and as many lengths as the array has dimensions."""
-    array_type = types.Array(item, dimensions, "C")
 
-    def emit(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        address, *shape = arguments
-        view = context.make_array(array_type)(context, builder)
-        size = context.get_abi_sizeof(context.get_value_type(item))
-        width = context.get_constant(types.intp, size)
-        strides = [width]
-        for length in reversed(shape[1:]):
-            strides.insert(0, builder.mul(strides[0], length))
-        pointer = builder.inttoptr(address, view.data.type)
-        populate_array(
-            view, data=pointer, shape=shape, strides=strides, itemsize=width, meminfo=None
-        )
-        return view._getvalue()
+    def view() -> Any:
+        from numba import types
 
-    signature = array_type(*[types.intp] * (1 + dimensions))
+        array_type = types.Array(getattr(types, name), dimensions, "C")
+        return array_type(*[types.intp] * (1 + dimensions)), _emit_view
 
     def vector(_context: Any, _address: Any, _size: Any) -> Any:
-        return signature, emit
+        return view()
 
     def matrix(_context: Any, _address: Any, _rows: Any, _columns: Any) -> Any:
-        return signature, emit
+        return view()
 
     def block(_context: Any, _address: Any, _blocks: Any, _rows: Any, _columns: Any) -> Any:
-        return signature, emit
+        return view()
 
     viewer: Callable[..., Any] = intrinsic((vector, matrix, block)[dimensions - 1])
     return viewer
 
 
+def _emit_view(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """An array over memory."""
+    from numba import types
+    from numba.np.arrayobj import populate_array
+
+    address, *shape = arguments
+    array_type = signature.return_type
+    view = context.make_array(array_type)(context, builder)
+    size = context.get_abi_sizeof(context.get_value_type(array_type.dtype))
+    width = context.get_constant(types.intp, size)
+    strides = [width]
+    for length in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], length))
+    pointer = builder.inttoptr(address, view.data.type)
+    populate_array(view, data=pointer, shape=shape, strides=strides, itemsize=width, meminfo=None)
+    return view._getvalue()
+
+
 #: Arrays of some length, of rows, or of blocks of rows, over memory whose users nobody counts.
-float64s_at = _viewer(types.float64, 1)
-float64_rows_at = _viewer(types.float64, 2)
-float64_blocks_at = _viewer(types.float64, 3)
-int64s_at = _viewer(types.int64, 1)
-int32s_at = _viewer(types.int32, 1)
-uint64s_at = _viewer(types.uint64, 1)
-uint64_blocks_at = _viewer(types.uint64, 3)
+float64s_at = _viewer("float64", 1)
+float64_rows_at = _viewer("float64", 2)
+float64_blocks_at = _viewer("float64", 3)
+int64s_at = _viewer("int64", 1)
+int32s_at = _viewer("int32", 1)
+uint64s_at = _viewer("uint64", 1)
+uint64_blocks_at = _viewer("uint64", 3)

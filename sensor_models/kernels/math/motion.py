@@ -63,9 +63,9 @@ write to an array that they are given. Orientations must be of unit length. Quat
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.rotations import (
     Quaternion,
     Triple,
@@ -455,10 +455,13 @@ def rotate_vector(quaternion: Vector, vector: Vector) -> Vector:
 def matrix_from_quaternion(quaternion: Vector) -> Vector:
     """The rotation matrix of a unit quaternion; its columns are the body's axes in the world."""
     w, x, y, z = quaternion
-    return np.array(
-        [
-            [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)],
-            [2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)],
-            [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
-        ]
+    rows = (
+        (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)),
+        (2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)),
+        (2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)),
     )
+    matrix = np.empty((3, 3))
+    for i in range(3):
+        for j in range(3):
+            matrix[i, j] = rows[i][j]
+    return matrix

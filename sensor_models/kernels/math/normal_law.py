@@ -23,10 +23,9 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from sensor_models.kernels.compiling import intrinsic, njit
 
 #: Tails from 2^-54 on; no word of 52 bits makes a shorter one.
 OCTAVES = 54
@@ -69,6 +68,8 @@ PARTS = _fit_parts()
 @intrinsic
 def _word_of(_context: Any, _number: Any) -> Any:
     """The bits of a float64."""
+    from llvmlite import ir
+    from numba import types
 
     def emit(_target: Any, builder: Any, _signature: Any, values: Any) -> Any:
         return builder.bitcast(values[0], ir.IntType(64))
@@ -79,6 +80,8 @@ def _word_of(_context: Any, _number: Any) -> Any:
 @intrinsic
 def _number_of(_context: Any, _word: Any) -> Any:
     """The float64 of some bits."""
+    from llvmlite import ir
+    from numba import types
 
     def emit(_target: Any, builder: Any, _signature: Any, values: Any) -> Any:
         return builder.bitcast(values[0], ir.DoubleType())

@@ -23,11 +23,9 @@ import math
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import intrinsic, njit
 from sensor_models.kernels.math.normal_law import quantile
 
 MULTIPLIER_0 = np.uint64(0xD2E7470EE14C6C93)
@@ -46,6 +44,8 @@ STEP = 2.0**-52
 @intrinsic
 def _high_word(_context: Any, _a: Any, _b: Any) -> Any:
     """Upper 64 bits of the product of two unsigned words: one machine instruction."""
+    from llvmlite import ir
+    from numba import types
 
     def emit(_target: Any, builder: Any, _signature: Any, factors: Any) -> Any:
         wide = ir.IntType(128)

@@ -9,9 +9,9 @@ the camera). The rotation is about the turned axes x, y, z in that order, as qua
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.philox import uniform
 from sensor_models.kernels.math.rotations import Quaternion, multiply
 

@@ -11,9 +11,9 @@ compile to plain arithmetic. Quaternions are (w, x, y, z), of unit length where 
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.options import INLINE
 
 Floats = NDArray[np.float64]

@@ -23,9 +23,9 @@ A clock is a float64 array. ``due`` changes nothing; ``take`` takes note of what
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.options import INLINE, PLAIN
 
 Floats = NDArray[np.float64]

@@ -28,9 +28,9 @@ the samples. Nothing here checks an address or a place: Python has made them.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math import sampling
 from sensor_models.kernels.math.faults import (
     FAULT_SIZE,
@@ -111,10 +111,11 @@ KNOWN_ROWS = 4
 #: Rows of held inputs: those of the newest state that was taken, and what the inputs say now.
 HELD_BEFORE, HELD_NOW = range(2)
 
-#: Types of values.
-REAL, INTEGER, BOOLEAN = range(3)
+#: Types of values; what is nowhere belongs to a sample and is recorded, but is no variable.
+REAL, INTEGER, BOOLEAN, NOWHERE = range(4)
 
-#: Results of a step. Those from 11 to 15 are the refusals of ``sampling.due``.
+#: Results of a step. Those from 6 to 10 are of a kind, those from 11 to 15 are the refusals of
+#: ``sampling.due``.
 DONE = 0
 WARN_ORIENTATION, WARN_MOTION, WATCHED_CHANGED, RING_IS_FULL, MORE = range(1, 6)
 NO_STEP, STEP_BACKWARDS, BAD_INPUT, BAD_ORIENTATION, BAD_HELD, BAD_FAULT, BAD_READING = range(
@@ -445,7 +446,7 @@ def _publish(table: Table) -> None:
         place = places[i]
         if types[i] == REAL:
             float64s_at(table[REALS], place + 1)[place] = row[i]
-        else:
+        elif types[i] != NOWHERE:
             which = INTEGERS if types[i] == INTEGER else BOOLEANS
             # a count goes as far as the Integers of FMI do
             value = min(row[i], 2147483647.0)

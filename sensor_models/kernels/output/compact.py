@@ -5,8 +5,9 @@ the first ``counts[ray]`` are valid.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sensor_models.kernels.compiling import njit
 
 
 @njit(nogil=True, cache=True)

@@ -10,9 +10,9 @@ bounds.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.radar.fields import DIFFUSE
 from sensor_models.kernels.radar.reflectors import Reflectors
 from sensor_models.kernels.radar.shooting import DIVISIONS

@@ -32,9 +32,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.rotations import Triple, dot, minus, plus, times
 from sensor_models.kernels.options import INLINE, PLAIN
 

@@ -10,9 +10,9 @@ Source: Rohling 1983; Gandhi and Kassam 1988.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.options import INLINE
 from sensor_models.kernels.tracing.rays import claim
 from sensor_models.kernels.tracing.scene_view import SceneView

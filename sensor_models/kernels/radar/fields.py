@@ -29,8 +29,8 @@ import cmath
 import math
 
 import numpy as np
-from numba import njit
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.rotations import Triple, cross, dot, minus, plus, times
 from sensor_models.kernels.options import INLINE
 from sensor_models.kernels.radar.compiling import CALLED

@@ -7,9 +7,9 @@ even number of cells.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.philox import normals
 from sensor_models.kernels.radar.windows import TAPS
 from sensor_models.kernels.tracing.rays import claim

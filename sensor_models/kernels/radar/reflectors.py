@@ -11,9 +11,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.memory import float32_at, int32_at
 from sensor_models.kernels.math.rotations import Triple, cross, dot, minus, plus, times
 from sensor_models.kernels.options import INLINE

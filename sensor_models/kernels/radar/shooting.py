@@ -13,9 +13,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.memory import claim_at
 from sensor_models.kernels.math.philox import block, open_unit
 from sensor_models.kernels.math.rotations import Triple, dot, plus, times

@@ -22,9 +22,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.options import INLINE
 from sensor_models.kernels.radar.compiling import CALLED
 from sensor_models.kernels.radar.shooting import (

@@ -19,9 +19,9 @@ e = 1 + sum_m a_m^2 / (2 a0^2).
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.options import INLINE
 
 #: a1 / (2 a0) and a2 / (2 a0) of rectangular, Hann, Hamming and Blackman windows.

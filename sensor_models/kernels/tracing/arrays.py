@@ -14,9 +14,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.hits import (
     hit_barycentrics,

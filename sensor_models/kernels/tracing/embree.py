@@ -5,10 +5,10 @@ ray, on one thread. The library is loaded once; its functions are called in two 
 
 ``library``  ctypes prototypes, for building scenes. A call gives up the global lock. Each thread
              has its own error at a device, which ``check`` turns into an exception.
-intrinsics   for compiled kernels. The call names a symbol that this module registers when it is
-             imported; a kernel that comes out of the cache is linked to it when it is loaded, so
-             a module with such a kernel must import this one. The prefix keeps our symbols apart
-             from those of another Embree in the process.
+intrinsics   for compiled kernels. The call names a symbol that this module makes known when it is
+             imported; a kernel is linked to it when it is loaded, so a module with such a kernel
+             must import this one. The prefix keeps our symbols apart from those of another Embree
+             in the process.
 
 Rays are traced in packets of ``WIDTH`` rays, as wide as the vectors of the processor. The
 functions for other widths work as well, at less speed.
@@ -25,10 +25,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from llvmlite import binding, ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
+from llvmlite import binding
+
+from sensor_models.kernels import machine_code
+from sensor_models.kernels.compiling import intrinsic
 
 PREFIX = "sensor_models_"
 
@@ -157,28 +157,22 @@ def load_library(path: str) -> ctypes.CDLL:
 
 library = load_library(find_library())
 
-#: C functions that kernels call, with the types of their arguments; none returns anything.
-_WORD = ir.IntType(64)
-_FROM_KERNELS = {
-    f"rtcIntersect{WIDTH}": (_WORD, _WORD, _WORD, _WORD),
-}
-for _name in _FROM_KERNELS:
-    _address = ctypes.cast(getattr(library, _name), _POINTER).value
-    binding.add_symbol(PREFIX + _name, _address)
-
-
-def _call(builder: Any, name: str, arguments: Any) -> None:
-    kind = ir.FunctionType(ir.VoidType(), _FROM_KERNELS[name])
-    function = cgutils.get_or_insert_function(builder.module, kind, PREFIX + name)
-    builder.call(function, arguments)
+#: The C function that kernels call: it takes four addresses and returns nothing.
+INTERSECT = f"rtcIntersect{WIDTH}"
+machine_code.make_known(PREFIX + INTERSECT, getattr(library, INTERSECT))
 
 
 @intrinsic
 def intersect_packet(_context: Any, _valid: Any, _scene: Any, _rays: Any, _arguments: Any) -> Any:
     """``rtcIntersect4/8/16``: addresses of valid flags, scene, packet and arguments."""
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
 
     def emit(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        _call(builder, f"rtcIntersect{WIDTH}", arguments)
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(64)] * 4)
+        function = cgutils.get_or_insert_function(builder.module, kind, PREFIX + INTERSECT)
+        builder.call(function, arguments)
         return target.get_dummy_value()
 
     return types.void(types.intp, types.intp, types.intp, types.intp), emit

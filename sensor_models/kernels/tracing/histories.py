@@ -1,9 +1,9 @@
 """Where bodies were at some instants, between known states."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.motion import interpolate_body_into
 
 Floats = NDArray[np.float64]

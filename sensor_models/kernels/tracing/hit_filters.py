@@ -14,10 +14,8 @@ Source: Embree 4 API reference, RTCFilterFunctionN.
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import cfunc, njit, types
-from numba.extending import intrinsic
 
+from sensor_models.kernels.compiling import cfunc, intrinsic, njit
 from sensor_models.kernels.math.memory import (
     float32_at,
     int32_at,
@@ -66,6 +64,9 @@ def _keep_nearest_of_packet(_context: Any, _valid: Any, _rays: Any, _hits: Any, 
 
     Embree calls it for each facet under a packet. Ray by ray it took half as long as the trace.
     """
+    from llvmlite import ir
+    from numba import types
+
     word, real = ir.IntType(32), ir.FloatType()
     words, reals = ir.VectorType(word, WIDTH), ir.VectorType(real, WIDTH)
 

@@ -6,8 +6,8 @@ All but ``is_hit`` and ``hit_distance`` are asked of rays that hit something.
 import math
 
 import numpy as np
-from numba import njit
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.memory import float32_at, int32_at, uint16_at
 from sensor_models.kernels.tracing.embree import INVALID_ID, WIDTH
 from sensor_models.kernels.tracing.moving import turn_out
@@ -124,6 +124,14 @@ def hit_label(view: SceneView, packet: Packet, lane: int) -> int:
 @njit(**ACCESS)
 def hit_normal(view: SceneView, packet: Packet, lane: int) -> Triple:
     """Unit normal of the face that was hit, to its outside, in the world."""
+    x, y, z = hit_outward(view, packet, lane)
+    scale = _scale_to_unit(x, y, z)
+    return scale * x, scale * y, scale * z
+
+
+@njit(**ACCESS)
+def hit_outward(view: SceneView, packet: Packet, lane: int) -> Triple:
+    """As ``hit_normal``, but of any length: for who scales those of all lanes at once."""
     owner = hit_owner(packet, lane)
     x = packet.floats[NORMAL + lane]
     y = packet.floats[NORMAL + WIDTH + lane]
@@ -135,8 +143,7 @@ def hit_normal(view: SceneView, packet: Packet, lane: int) -> Triple:
     x, y, z = _to_world(view, packet, lane, owner, x, y, z)
     if _corner_order(view, packet, lane) >= TURNED_OVER:
         factor = -factor
-    scale = factor * _scale_to_unit(x, y, z)
-    return scale * x, scale * y, scale * z
+    return factor * np.float64(x), factor * np.float64(y), factor * np.float64(z)
 
 
 @njit(**ACCESS)

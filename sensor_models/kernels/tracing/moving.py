@@ -14,8 +14,9 @@ Between two knots of a frame R and p are blended linearly. A body that turns at 
 distance r from its origin off by at most r (w h)^2 / 8 with knots h apart: 0.1 mm for a car (3 m)
 at 10 rad/s and 1.6 ms.
 
-Which bodies a packet may meet is found by a cone around its rays and balls around the bodies, then
-by each ray and a box; both are a little too large, so that they never decide on a hit. Rays of a
+Which bodies a packet may meet is found by a cone around its rays and balls: around groups of
+blocks, around blocks of 16 bodies that lie close together, around bodies. Then each ray is tried
+on the body's box. All of them are a little too large, so that they never decide on a hit. Rays of a
 packet that go all ways, as those from mirrors, have no cone and are tried on each body's box.
 
 Measured against Embree's two ways, instances that are placed for each of 32 slices of a frame and
@@ -40,9 +41,9 @@ but the poses, and holds no lock and no memory of Embree's.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.tracing.embree import INVALID_ID, WIDTH, intersect_packet
 from sensor_models.kernels.tracing.packets import (
     ACCESS,
@@ -54,6 +55,7 @@ from sensor_models.kernels.tracing.packets import (
     INVERSE,
     KNOT,
     MET,
+    MET_BLOCKS,
     ORIGIN,
     PLACE,
     SAVED_GEOMETRY,
@@ -81,8 +83,9 @@ LEVEL = 1e-30
 #: Rounding of what a cone and its balls are made of.
 SLACK = 1e-6
 
-#: Sums may be taken in any order, for vectors: what is computed with it never decides on a hit.
-LOOSELY = {**ACCESS, "fastmath": {"reassoc", "nsz", "arcp", "contract"}}
+#: Sums and extremes may be taken in any order, for vectors: what is computed with it never decides
+#: on a hit. Rays that are traced have no NaN; what lanes without a ray make of theirs is not taken.
+LOOSELY = {**ACCESS, "fastmath": {"reassoc", "nsz", "arcp", "contract", "nnan"}}
 
 
 @njit(**ACCESS)
@@ -162,8 +165,10 @@ def cone_of(packet: Packet) -> Cone:
 
 
 @njit(**LOOSELY)
-def sift(cone: Cone, balls: NDArray[np.float64], block: int, words: NDArray[np.int32]) -> bool:
-    """Find out which balls of a block rays of a cone may meet; whether there are any."""
+def sift(
+    cone: Cone, balls: NDArray[np.float64], block: int, words: NDArray[np.int32], met: int
+) -> bool:
+    """Note from ``met`` on which balls of a block a cone's rays may meet; whether there are any."""
     cosine, sine = cone[8], cone[7]
     some = 0
     for k in range(BLOCK):
@@ -176,26 +181,29 @@ def sift(cone: Cone, balls: NDArray[np.float64], block: int, words: NDArray[np.i
         beside = (square - along * along) * cosine * cosine > most * most
         outside = (along < -radius) | (most < 0.0) | beside
         around = square <= radius * radius
-        met = (around | (cosine == 0.0) | ~outside) & (square <= reach * reach) & (radius >= 0.0)
-        words[MET + k] = 1 if met else 0
-        some |= 1 if met else 0
+        may = (around | (cosine == 0.0) | ~outside) & (square <= reach * reach) & (radius >= 0.0)
+        words[met + k] = 1 if may else 0
+        some += 1 if may else 0
     return some != 0
 
 
 @njit(**LOOSELY)
 def choose_rays(packet: Packet, bodies: Bodies, body: int) -> bool:
     """Leave those rays in a packet that may meet a body's box; whether there are any."""
-    rays, words, floats, box = packet.doubles, packet.words, packet.floats, bodies.boxes
+    rays, words, floats, box = packet.doubles, packet.words, packet.floats, bodies.boxes[body]
+    # Taken out of memory before the loop: what it writes might be the box, as a compiler sees it,
+    # and then it makes no vectors of it. Ray by ray this took as long as Embree does for a body.
+    least, most = (box[0], box[1], box[2]), (box[3], box[4], box[5])
     some = 0
     for lane in range(WIDTH):
         near, far = 0.0, float(floats[T_MAX + lane])
         for k in range(3):
             place, slope = rays[PLACE + k * WIDTH + lane], rays[INVERSE + k * WIDTH + lane]
-            one, other = (box[body, k] - place) * slope, (box[body, 3 + k] - place) * slope
+            one, other = (least[k] - place) * slope, (most[k] - place) * slope
             near, far = max(near, min(one, other)), min(far, max(one, other))
         meets = (near <= far) & (words[SAVED_VALID + lane] != 0)
         words[VALID + lane] = -1 if meets else 0
-        some |= 1 if meets else 0
+        some += 1 if meets else 0  # an "or" would keep the loop from becoming vectors
     return some != 0
 
 
@@ -253,30 +261,46 @@ def aim_some(packet: Packet, bodies: Bodies, body: int, knot: int, begin: int, a
 
 @njit(**{**ACCESS, "forceinline": False})
 def trace_bodies(view: SceneView, packet: Packet, part: int) -> None:
-    """Trace a packet into all movable bodies; hits of others stay where they are nearer."""
+    """Trace a packet into all movable bodies; hits of others stay where they are nearer.
+
+    Which comes first does not matter: of hits at the same distance the owner decides.
+    """
     words, cone, bodies = packet.words, cone_of(packet), view.bodies
     if cone[8] < 0.0:
         return
-    begun = False
-    for block in range(len(bodies.balls)):
-        if not sift(cone, bodies.balls, block, words):
+    begun, blocks = False, len(bodies.balls)
+    for group in range(len(bodies.groups)):
+        if not sift(cone, bodies.groups, group, words, MET_BLOCKS):
             continue
-        for k in range(min(BLOCK, len(bodies.scenes) - BLOCK * block)):
-            body = BLOCK * block + k
-            scene = bodies.scenes[body, part]
-            if words[MET + k] == 0 or scene == 0:
-                continue
-            if not begun:
-                begun = True
-                set_aside(packet)
-            if choose_rays(packet, bodies, body):
-                aim(packet, bodies, body)
-                trace_on(packet, scene)
+        for k in range(min(BLOCK, blocks - BLOCK * group)):
+            if words[MET_BLOCKS + k] != 0:
+                begun = trace_block(bodies, packet, part, cone, BLOCK * group + k, begun)
     if begun:
         for k in range(7 * WIDTH):
             words[ORIGIN + k] = words[SAVED_RAYS + k]
         for k in range(WIDTH):
             words[VALID + k] = words[SAVED_VALID + k]
+
+
+@njit(**ACCESS)
+def trace_block(
+    bodies: Bodies, packet: Packet, part: int, cone: Cone, block: int, begun: bool
+) -> bool:
+    """Trace a packet into the bodies of a block; whether its rays are set aside by now."""
+    words = packet.words
+    if not sift(cone, bodies.balls, block, words, MET):
+        return begun
+    for k in range(BLOCK):
+        body = bodies.order[BLOCK * block + k]
+        if words[MET + k] == 0 or bodies.scenes[body, part] == 0:
+            continue
+        if not begun:
+            begun = True
+            set_aside(packet)
+        if choose_rays(packet, bodies, body):
+            aim(packet, bodies, body)
+            trace_on(packet, bodies.scenes[body, part])
+    return begun
 
 
 @njit(**ACCESS)

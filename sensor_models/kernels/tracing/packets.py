@@ -12,9 +12,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.memory import put_int64
 from sensor_models.kernels.options import INLINE
 from sensor_models.kernels.tracing.embree import INVALID_ID, WIDTH
@@ -55,11 +55,13 @@ ALONG, SENT = PLACE + 3 * WIDTH, PLACE + 6 * WIDTH
 INVERSE, UNIT = SENT + WIDTH, SENT + 4 * WIDTH
 #: How far a ray is sent after a knot of the bodies, as a share of the way to the next one.
 SHARE = UNIT + WIDTH
-#: Bodies that are looked at together, and where it is noted which of them may be met.
+#: Bodies that are looked at together, or blocks of them, and where it is noted which of them may
+#: be met.
 BLOCK = 16
 MET = 2 * (SHARE + WIDTH)
+MET_BLOCKS = MET + BLOCK
 #: The knot that a ray is sent after.
-KNOT = MET + BLOCK
+KNOT = MET_BLOCKS + BLOCK
 PACKET_WORDS = KNOT + WIDTH
 
 #: Embree reads packets with aligned vector loads of up to 64 bytes: 16 words.

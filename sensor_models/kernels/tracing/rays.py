@@ -47,9 +47,9 @@ Source: VANE, quick caster, for the rule of ties and t_min; Embree 4 API referen
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.memory import claim_at, put_int64
 from sensor_models.kernels.tracing.embree import (
     INVALID_ID,
@@ -68,17 +68,22 @@ from sensor_models.kernels.tracing.hit_filters import (
 from sensor_models.kernels.tracing.moving import trace_bodies
 from sensor_models.kernels.tracing.packets import (
     ACCESS,
+    ALONG,
     ARGUMENTS,
     BEST_T,
     COUNT,
+    DIRECTION,
     FILTER_ADDRESS,
     FLAGS,
     GEOMETRY,
     INSTANCE,
     NORMAL,
+    ORIGIN,
+    PLACE,
     STORE_ADDRESS,
     STORE_SIZE,
     T_MAX,
+    T_MIN,
     VALID,
     Packet,
     Triple,
@@ -139,6 +144,34 @@ def set_ray(
     put_direction(packet, lane, direction, t_max)
     put_time(packet, lane, time)
     check_ray(packet, lane, is_place(origin))
+
+
+@njit(**ACCESS)
+def set_rays(view: SceneView, packet: Packet, t_max: float) -> None:
+    """As ``set_ray`` for all lanes; the packet's float64 rows have their start, direction and time.
+
+    The valid flags say which lanes have a ray. This is one loop without branches or calls, and all
+    that it touches lies in the packet, so that it becomes vectors as wide as the processor has.
+    """
+    rays, floats, words = packet.doubles, packet.floats, packet.words
+    east, north, up = view.offset[0], view.offset[1], view.offset[2]
+    reach = np.float32(t_max)
+    for lane in range(WIDTH):
+        p, q, r = rays[PLACE + lane], rays[PLACE + WIDTH + lane], rays[PLACE + 2 * WIDTH + lane]
+        u, v, w = rays[ALONG + lane], rays[ALONG + WIDTH + lane], rays[ALONG + 2 * WIDTH + lane]
+        x, y, z = p - east, q - north, r - up
+        floats[ORIGIN + lane] = x
+        floats[ORIGIN + WIDTH + lane] = y
+        floats[ORIGIN + 2 * WIDTH + lane] = z
+        floats[T_MIN + lane] = 1e-6 * max(1.0, math.sqrt(x * x + y * y + z * z))
+        a, b, c = np.float32(u), np.float32(v), np.float32(w)
+        floats[DIRECTION + lane] = a
+        floats[DIRECTION + WIDTH + lane] = b
+        floats[DIRECTION + 2 * WIDTH + lane] = c
+        floats[T_MAX + lane] = reach
+        length, far = abs(a) + abs(b) + abs(c), abs(p) + abs(q) + abs(r)
+        good = (length > np.float32(0.0)) & (length < INFINITY) & (far < math.inf)
+        words[VALID + lane] = -1 if good & (words[VALID + lane] != 0) else 0
 
 
 @njit(**ACCESS)

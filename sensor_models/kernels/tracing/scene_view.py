@@ -31,7 +31,10 @@ class Bodies(NamedTuple):
     # middle and the half sides of a box around all that is on it; negative ones for nothing
     poses: NDArray[np.float64]  # (knots, bodies, 12)
     balls: NDArray[np.float64]  # (blocks, 4, packets.BLOCK): middle and radius of a ball in the
-    # world that holds a body at all these knots, of block after block of bodies
+    # world that holds a body at all these knots, of block after block of bodies; a negative radius
+    # for none
+    order: NDArray[np.int64]  # (blocks * packets.BLOCK,): which body it is; a block's are close
+    groups: NDArray[np.float64]  # (groups, 4, packets.BLOCK): the same around each block
     boxes: NDArray[np.float64]  # (bodies, 6): a box in the world that does, least and most corner
     first: int  # knot of the frame that ``poses`` begins with
     spans: int  # stretches between the knots of the whole frame; 0 for bodies that stand still

@@ -1,9 +1,9 @@
 """Poses of sensors as kernels take them: 12 numbers, the rotation matrix by rows, the position."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.motion import (
     interpolate_body,
     matrix_from_quaternion,

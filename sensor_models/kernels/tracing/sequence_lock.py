@@ -25,10 +25,9 @@ a copy and the second look at the number. Processors of x86 keep that order anyw
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from sensor_models.kernels.compiling import intrinsic, njit
 
 #: Places in a record; the states follow.
 BEFORE, TIME, STATES = 0, 1, 2
@@ -39,6 +38,7 @@ NOTHING = -1
 @intrinsic
 def _fence(_context: Any) -> Any:
     """Keeps memory accesses before it from trading places with those after it."""
+    from numba import types
 
     def emit(target: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
         builder.fence("acq_rel")
@@ -50,6 +50,8 @@ def _fence(_context: Any) -> Any:
 @intrinsic
 def _load(_context: Any, _address: Any) -> Any:
     """A 64-bit number at an address, in one piece, before all that is read after it."""
+    from llvmlite import ir
+    from numba import types
 
     def emit(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         place = builder.inttoptr(arguments[0], ir.PointerType(ir.IntType(64)))
@@ -61,6 +63,8 @@ def _load(_context: Any, _address: Any) -> Any:
 @intrinsic
 def _store(_context: Any, _address: Any, _value: Any) -> Any:
     """Store a 64-bit number at an address, in one piece, after all that was written before."""
+    from llvmlite import ir
+    from numba import types
 
     def emit(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         place = builder.inttoptr(arguments[0], ir.PointerType(ir.IntType(64)))

@@ -1,7 +1,8 @@
 """Compiled code of full-waveform lidars: from the rays of a beam to the echoes of a pulse.
 
 ``layout``         what the kernels are given
-``histogram``      sub-rays of a beam, and what comes back of them as energy over time
+``bundles``        the rays of some pulses, in packets, and what they hit
+``histogram``      what comes back of them as energy over time
 ``receiver``       what a detector makes of it: currents, noise, counts
 ``search``         where a waveform has echoes, and the simple ways to say when
 ``decomposition``  sums of Gaussians, fitted

@@ -3,8 +3,12 @@ r"""Sums of Gaussians, fitted to a waveform by the method of Levenberg and Marqu
     sum_i a_i e^(-(t - t_i)^2 / 2 w_i^2)        a, w > 0; t and w in samples
 
 The normal equations are damped by a share of their diagonal; a step that raises the residual is
-taken back and damped ten times as much. It ends when no parameter changes by more than ``LAST`` of
-its size, or after ``MOST_STEPS``.
+taken back and damped ten times as much. It ends with the step in which no parameter changes by
+more than ``LAST`` of its size, since what a step leaves is of the order of its square; where the
+residual falls by no more than ``FLAT`` of itself; or after ``MOST_STEPS``.
+
+Derivatives are made for some samples at a time, and sums are taken in any order, so that vectors
+do both: an exponential is (1 + y + y^2/2 + ...)^64 with y = x/64, to 1e-12 of itself.
 
 Source: Wagner et al. (2006), "Gaussian decomposition and calibration of a novel small-footprint
 full-waveform digitising airborne laser scanner"; Marquardt (1963).
@@ -12,37 +16,121 @@ full-waveform digitising airborne laser scanner"; Marquardt (1963).
 
 import math
 
-from numba import njit
-
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.tracing.packets import ACCESS
-from sensor_models.kernels.waveform.layout import Floats, Found
+from sensor_models.kernels.waveform.layout import (
+    CHANGE,
+    DAMPED,
+    DERIVATIVES,
+    FIT_BLOCK,
+    MATRIX,
+    NEXT_MATRIX,
+    NEXT_SLOPE,
+    SLOPE,
+    TRIAL,
+    Floats,
+)
 
-MOST_STEPS = 20
-LAST = 1e-4
-#: Beyond so many standard deviations a Gaussian adds nothing that a float would show.
-REACH = 7.0
+#: Steps of a fit, and of one that only has to tell whether it is about as good.
+MOST_STEPS, FEW_STEPS = 20, 8
+LAST = 3e-4
+FLAT = 1e-4
+#: Samples that lie together and beyond so many standard deviations show nothing of a Gaussian: it
+#: is 2e-8 of its height there. Others show at least so much.
+REACH = 6.0
 APART = {**ACCESS, "forceinline": False}
+#: Sums may be taken in any order, for vectors.
+LOOSELY = {"fastmath": {"reassoc", "nsz", "arcp", "contract"}}
+
+
+@njit(**ACCESS, **LOOSELY)
+def exponential(x: float) -> float:
+    """e^x, for x from -REACH^2 / 2 to 0, without a branch."""
+    y = x / 64.0
+    p = 1.0 + y / 10.0
+    p = 1.0 + y / 9.0 * p
+    p = 1.0 + y / 8.0 * p
+    p = 1.0 + y / 7.0 * p
+    p = 1.0 + y / 6.0 * p
+    p = 1.0 + y / 5.0 * p
+    p = 1.0 + y / 4.0 * p
+    p = 1.0 + y / 3.0 * p
+    p = 1.0 + y / 2.0 * p
+    p = 1.0 + y * p
+    p = p * p
+    p = p * p
+    p = p * p
+    p = p * p
+    p = p * p
+    return p * p
+
+
+@njit(**ACCESS, **LOOSELY)
+def derive(echo: Floats, first: int, count: int, rows: Floats, left: Floats) -> None:
+    """Derivatives of a Gaussian by its three numbers at some samples; it is taken off ``left``."""
+    a, t, inverse = echo[0], echo[1], 1.0 / echo[2]
+    heights, shifts, widths = rows[0], rows[1], rows[2]
+    for k in range(count):
+        z = (first + k - t) * inverse
+        height = exponential(-0.5 * min(z * z, REACH * REACH))
+        slope = a * inverse * height * z
+        heights[k] = height
+        shifts[k] = slope
+        widths[k] = slope * z
+        left[k] -= a * height
 
 
 @njit(**ACCESS)
-def height_of(echoes: Floats, i: int, k: int, running: Floats) -> float:
-    """A Gaussian of height 1 at a sample, from that at the sample before.
+def shows_in(echo: Floats, first: int, count: int) -> bool:
+    """Whether a Gaussian reaches into some samples."""
+    reach = REACH * echo[2]
+    return bool(first - reach < echo[1] < first + count - 1 + reach)
 
-    Samples are asked for one after the other. ``running`` holds for each echo its last value, the
-    factor that leads to the next one, and that of the factor; they are begun within ``REACH``.
-    """
-    z = (k - echoes[i, 1]) / echoes[i, 2]
-    if abs(z) >= REACH:
-        running[i, 0] = 0.0
-    elif running[i, 0] == 0.0:
-        step = 1.0 / echoes[i, 2]
-        running[i, 0] = math.exp(-0.5 * z * z)
-        running[i, 1] = math.exp(-step * (z + 0.5 * step))
-        running[i, 2] = math.exp(-step * step)
-    else:
-        running[i, 0] *= running[i, 1]
-        running[i, 1] *= running[i, 2]
-    return float(running[i, 0])
+
+@njit(**ACCESS, **LOOSELY)
+def squares(left: Floats, count: int) -> float:
+    """The sum of the squares of some numbers."""
+    total = 0.0
+    for k in range(count):
+        total += left[k] * left[k]
+    return total
+
+
+@njit(**ACCESS, **LOOSELY)
+def add_to_slope(rows: Floats, left: Floats, count: int, slope: Floats) -> None:
+    """Add the products of the derivatives of an echo with what is left."""
+    heights, shifts, widths = rows[0], rows[1], rows[2]
+    a = b = c = 0.0
+    for k in range(count):
+        own = left[k]
+        a += heights[k] * own
+        b += shifts[k] * own
+        c += widths[k] * own
+    slope[0] += a
+    slope[1] += b
+    slope[2] += c
+
+
+@njit(**ACCESS, **LOOSELY)
+def add_to_matrix(rows: Floats, others: Floats, count: int, matrix: Floats) -> None:
+    """Add the products of the derivatives of two echoes; one loop, so that all are loaded once."""
+    heights, shifts, widths = rows[0], rows[1], rows[2]
+    u, v, w = others[0], others[1], others[2]
+    aa = ab = ac = ba = bb = bc = ca = cb = cc = 0.0
+    for k in range(count):
+        a, b, c = heights[k], shifts[k], widths[k]
+        x, y, z = u[k], v[k], w[k]
+        aa += a * x
+        ab += a * y
+        ac += a * z
+        ba += b * x
+        bb += b * y
+        bc += b * z
+        ca += c * x
+        cb += c * y
+        cc += c * z
+    for place, value in enumerate((aa, ab, ac, ba, bb, bc, ca, cb, cc)):
+        matrix[place // 3, place % 3] += value
 
 
 @njit(**APART)
@@ -52,59 +140,56 @@ def normal_equations(
     last: int,
     echoes: Floats,
     count: int,
-    matrix: Floats,
-    slope: Floats,
-    found: Found,
+    room: Floats,
+    place: int,
+    beside: int,
 ) -> float:
-    """Matrix (its lower half) and right side of a step; gives the sum of squares."""
-    size, partial, running = 3 * count, found.partial, found.running
+    """Matrix (its lower half) and right side of a step, to their rows; gives the sum of squares."""
+    size, rows = 3 * count, room[DERIVATIVES:]
+    matrix, slope, left = room[place:], room[beside], rows[size]
     for i in range(size):
         slope[i] = 0.0
         for j in range(i + 1):
             matrix[i, j] = 0.0
-    for i in range(count):
-        running[i, 0] = 0.0
     total = 0.0
-    for k in range(first, last):
-        left = signal[k]
+    for begin in range(first, last, FIT_BLOCK):
+        held = min(last - begin, FIT_BLOCK)
+        for k in range(held):
+            left[k] = signal[begin + k]
         for i in range(count):
-            height = height_of(echoes, i, k, running)
-            a, w = echoes[i, 0], echoes[i, 2]
-            z = (k - echoes[i, 1]) / w
-            left -= a * height
-            partial[3 * i] = height
-            partial[3 * i + 1] = a * height * z / w
-            partial[3 * i + 2] = a * height * z * z / w
-        total += left * left
-        for i in range(size):
-            own = partial[i]
-            if own == 0.0:
+            if shows_in(echoes[i], begin, held):
+                derive(echoes[i], begin, held, rows[3 * i : 3 * i + 3], left)
+        total += squares(left, held)
+        for i in range(count):
+            if not shows_in(echoes[i], begin, held):
                 continue
-            slope[i] += own * left
+            add_to_slope(rows[3 * i :], left, held, slope[3 * i :])
             for j in range(i + 1):
-                matrix[i, j] += own * partial[j]
+                if shows_in(echoes[j], begin, held):
+                    into = matrix[3 * i :, 3 * j :]
+                    add_to_matrix(rows[3 * i :], rows[3 * j :], held, into)
     return total
 
 
-@njit(**APART)
-def solve(found: Found, size: int, damping: float) -> bool:
+@njit(**ACCESS)
+def solve(room: Floats, size: int, damping: float) -> bool:
     """Solve the damped equations by Cholesky's method; whether they can be solved."""
-    low, change = found.damped, found.change
+    low, matrix, slope, change = room[DAMPED:], room[MATRIX:], room[SLOPE], room[CHANGE]
     for i in range(size):
         for j in range(i + 1):
-            total = found.matrix[i, j]
+            total = matrix[i, j]
             if i == j:
                 total += damping * total
             for k in range(j):
                 total -= low[i, k] * low[j, k]
             if i == j:
-                if not total > 1e-12 * found.matrix[i, i]:
+                if not total > 1e-12 * matrix[i, i]:
                     return False
                 low[i, i] = math.sqrt(total)
             else:
                 low[i, j] = total / low[j, j]
     for i in range(size):
-        total = found.slope[i]
+        total = slope[i]
         for k in range(i):
             total -= low[i, k] * change[k]
         change[i] = total / low[i, i]
@@ -131,31 +216,46 @@ def step_to(echoes: Floats, trial: Floats, count: int, change: Floats) -> float:
     return largest
 
 
+@njit(**ACCESS)
+def copy_echoes(echoes: Floats, count: int, to: Floats) -> None:
+    """Copy some echoes to the beginning of a list."""
+    for i in range(count):
+        for k in range(3):
+            to[i, k] = echoes[i, k]
+
+
+@njit(**ACCESS)
+def move_on(room: Floats, size: int) -> None:
+    """Go on from the equations of the place that was tried."""
+    for i in range(size):
+        room[SLOPE, i] = room[NEXT_SLOPE, i]
+        for j in range(i + 1):
+            room[MATRIX + i, j] = room[NEXT_MATRIX + i, j]
+
+
 @njit(**APART)
-def fit(signal: Floats, first: int, last: int, echoes: Floats, count: int, found: Found) -> float:
+def fit(
+    signal: Floats, first: int, last: int, echoes: Floats, count: int, room: Floats, steps: int
+) -> float:
     """Improve ``echoes`` (amplitude, place, sigma) in place; the sum of squares that is left."""
-    damping, size = 1e-3, 3 * count
-    matrix, slope = found.matrix, found.slope
-    total: float = normal_equations(signal, first, last, echoes, count, matrix, slope, found)
-    for _ in range(MOST_STEPS):
-        if not solve(found, size, damping):
+    damping, trial = 1e-3, room[TRIAL:]
+    total: float = normal_equations(signal, first, last, echoes, count, room, MATRIX, SLOPE)
+    for _ in range(steps):
+        if not solve(room, 3 * count, damping):
             damping = max(10.0 * damping, 1e-6)
             continue
-        largest = step_to(echoes, found.trial, count, found.change)
-        trial, matrix, slope = found.trial, found.next_matrix, found.next_slope
-        reached = normal_equations(signal, first, last, trial, count, matrix, slope, found)
-        if reached <= total:
-            damping *= 0.05
-            total = reached
-            for i in range(count):
-                for k in range(3):
-                    echoes[i, k] = trial[i, k]
-            for i in range(size):
-                found.slope[i] = slope[i]
-                for j in range(i + 1):
-                    found.matrix[i, j] = matrix[i, j]
-        else:
-            damping = max(10.0 * damping, 1e-6)
-        if largest < LAST:
+        if step_to(echoes, trial, count, room[CHANGE]) < LAST:
+            copy_echoes(trial, count, echoes)
             break
+        reached = normal_equations(signal, first, last, trial, count, room, NEXT_MATRIX, NEXT_SLOPE)
+        if reached > total:
+            damping = max(10.0 * damping, 1e-6)
+            continue
+        damping *= 0.5
+        copy_echoes(trial, count, echoes)
+        flat = total - reached <= FLAT * total
+        total = reached
+        if flat:
+            break
+        move_on(room, 3 * count)
     return total

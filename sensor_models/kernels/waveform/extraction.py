@@ -3,6 +3,7 @@ r"""The echoes of a waveform.
 A decomposition goes through these steps for echoes that overlap, group by group:
 
     start    candidates (``search``) with their heights, and their widths at half height
+    strong   candidates whose squares sum up to less than has to be gained (``prove``) go
     fit      all of them together (``decomposition``)
     prove    the weakest goes if the sum of squares without it is not larger by more than noise
              gives: c sigma^2 (3 + 3 sqrt(6)), mean and three standard deviations of chi squared
@@ -21,12 +22,12 @@ echoes that come out as two.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.tracing.packets import ACCESS
-from sensor_models.kernels.waveform.decomposition import fit
-from sensor_models.kernels.waveform.layout import GAUSSIAN, Extraction, Floats, Found
+from sensor_models.kernels.waveform.decomposition import FEW_STEPS, MOST_STEPS, fit
+from sensor_models.kernels.waveform.layout import GAUSSIAN, SPARE, Extraction, Floats, Found
 from sensor_models.kernels.waveform.search import (
     crossing_before,
     find_candidates,
@@ -40,7 +41,6 @@ from sensor_models.kernels.waveform.search import (
 PROOF = 3.0 + 3.0 * math.sqrt(6.0)
 #: The same where there is no noise, of the sum of squares of the samples.
 EXACT = 1e-4
-APART = {**ACCESS, "forceinline": False}
 
 
 @njit(**ACCESS)
@@ -68,7 +68,7 @@ def weakest_of(echoes: Floats, held: int) -> int:
     return weakest
 
 
-@njit(**APART)
+@njit(**ACCESS)
 def prove(
     signal: Floats,
     begin: int,
@@ -80,20 +80,43 @@ def prove(
     found: Found,
 ) -> int:
     """Drop the weakest echoes of a group as long as the fit is as good without them."""
+    spare = found.room[SPARE:]
     while held > 1:
         for i in range(held):
-            copy_echo(group, i, found.spare, i)
-        left = remove(found.spare, held, weakest_of(group, held))
-        without = fit(signal, begin, end, found.spare, left, found)
+            copy_echo(group, i, spare, i)
+        left = remove(spare, held, weakest_of(group, held))
+        without = fit(signal, begin, end, spare, left, found.room, FEW_STEPS)
         if without - total > gain:
             break
         held, total = left, without
         for i in range(held):
-            copy_echo(found.spare, i, group, i)
+            copy_echo(spare, i, group, i)
     return held
 
 
-@njit(**APART)
+@njit(**ACCESS)
+def needed_gain(signal: Floats, begin: int, end: int, ask: Extraction, sigma: float) -> float:
+    """By how much the sum of squares has to fall for one more echo."""
+    repeats = max(1.0, 2.0 * math.sqrt(math.pi) * ask.filter_sigma)
+    squares = 0.0
+    for k in range(begin, end):
+        squares += signal[k] * signal[k]
+    return max(PROOF * repeats * sigma * sigma, EXACT * squares)
+
+
+@njit(**ACCESS)
+def keep_strong(group: Floats, held: int, gain: float) -> int:
+    """Drop candidates that are too small to prove: the sum of their squares is less than that."""
+    i = 0
+    while i < held and held > 1:
+        if math.sqrt(math.pi) * group[i, 0] ** 2 * group[i, 2] < gain:
+            held = remove(group, held, i)
+        else:
+            i += 1
+    return held
+
+
+@njit(**ACCESS)
 def fit_group(
     signal: Floats,
     first: int,
@@ -109,15 +132,15 @@ def fit_group(
     group = found.echoes[place:]
     begin = max(int(group[0, 1] - 3.5 * group[0, 2] - 1.0), first)
     end = min(int(group[held - 1, 1] + 3.5 * group[held - 1, 2] + 2.0), last)
-    total = fit(signal, begin, end, group, held, found)
-    if held > 1:
-        repeats = max(1.0, 2.0 * math.sqrt(math.pi) * ask.filter_sigma)
-        squares = 0.0
-        for k in range(begin, end):
-            squares += signal[k] * signal[k]
-        gain = max(PROOF * repeats * sigma * sigma, EXACT * squares)
+    started = held
+    if held == 1:
+        fit(signal, begin, end, group, held, found.room, MOST_STEPS)
+    else:
+        gain = needed_gain(signal, begin, end, ask, sigma)
+        held = started = keep_strong(group, held, gain)
+        total = fit(signal, begin, end, group, held, found.room, MOST_STEPS)
         held = prove(signal, begin, end, group, held, gain, total, found)
-    dropped, i = False, 0
+    dropped, i = held < started, 0
     while i < held:
         inside = begin - 1.0 < group[i, 1] < end
         if inside and group[i, 0] > level and group[i, 2] >= ask.least_width * ask.sigma:
@@ -125,11 +148,37 @@ def fit_group(
             continue
         held, dropped = remove(group, held, i), True
     if dropped and held > 0:
-        fit(signal, begin, end, group, held, found)
+        fit(signal, begin, end, group, held, found.room, MOST_STEPS)
     return held
 
 
-@njit(**APART)
+@njit(**ACCESS)
+def begin_echo(
+    signal: Floats, first: int, last: int, top: int, level: float, sigma: float, echo: Floats
+) -> None:
+    """What a candidate is taken for at first.
+
+    Without noise that is the Gaussian through its largest sample and the neighbours, if it is about
+    as wide at half its height: most fits are a step shorter then.
+    """
+    place, height = vertex(signal, first, last, top)
+    width = width_at(signal, first, last, top)
+    echo[0], echo[1], echo[2] = max(height, level), place, width
+    if sigma > 0.0 or top <= first or top >= last - 1:
+        return
+    low, middle, high = signal[top - 1], signal[top], signal[top + 1]
+    if not (low > 0.0 and high > 0.0 and middle > low and middle > high):
+        return
+    before, after = math.log(low / middle), math.log(high / middle)
+    bend = before + after
+    own = math.sqrt(-1.0 / bend)
+    if 0.7 * width < own < 1.4 * width:
+        shift = 0.5 * (before - after) / bend
+        echo[0] = middle * math.exp(-0.25 * (before - after) * shift)
+        echo[1], echo[2] = top + shift, own
+
+
+@njit(**ACCESS)
 def decompose(
     signal: Floats,
     first: int,
@@ -143,10 +192,7 @@ def decompose(
     """Make echoes of candidates by fitting Gaussians; how many there are."""
     echoes = found.echoes
     for i in range(candidates):
-        top = found.place[i]
-        place, height = vertex(signal, first, last, top)
-        echoes[i, 0], echoes[i, 1] = max(height, level), place
-        echoes[i, 2] = width_at(signal, first, last, top)
+        begin_echo(signal, first, last, found.place[i], level, sigma, echoes[i])
     kept, begin = 0, 0
     while begin < candidates:
         end = begin + 1
@@ -193,7 +239,7 @@ def go_blind(
     return kept
 
 
-@njit(**APART)
+@njit(**ACCESS)
 def extract(
     signal: Floats, first: int, last: int, ask: Extraction, level: float, sigma: float, found: Found
 ) -> int:

@@ -1,4 +1,4 @@
-r"""Sub-rays of a beam, and what comes back of them as energy over time.
+r"""What comes back of the rays of a pulse, as energy over time.
 
 A ray leaves the aperture at (y, z) from the axis, away from the virtual focus a distance f behind
 it. An arrival i after a way of R_i, with what is left of its light W_i and the strength
@@ -15,33 +15,23 @@ folded with the pulse's shape, over t_res.
 Background light: rays that meet a surface see f(l, l) (E_sun (n.s) + pi L_sky), as if it were
 diffuse and nothing cast a shadow; the others see the sky.
 
+Arrivals of a pulse are added in an order that depends on the pulse alone (``bundles``), so its
+histogram does, to the last bit.
+
 Source: VANE, eq. 7-11, with the corrections of section 12 of the physics.
 """
 
 import math
 
 import numpy as np
-from numba import njit
+from numpy.typing import NDArray
 
-from sensor_models.kernels.lidar.beams import jittered, nominal, off_axis
-from sensor_models.kernels.lidar.layout import Detector, Floats, Scan, knot_of
+from sensor_models.kernels.compiling import njit
+from sensor_models.kernels.lidar.layout import Floats
 from sensor_models.kernels.light import arrivals as told
 from sensor_models.kernels.light.arrivals import FROM_MEDIUM, FROM_SURFACE
-from sensor_models.kernels.light.paths import Path
-from sensor_models.kernels.light.tree import (
-    Tree,
-    arrive,
-    branches_left,
-    go_on,
-    send,
-    set_out,
-    trace,
-)
-from sensor_models.kernels.math.rotations import Triple
-from sensor_models.kernels.tracing.embree import WIDTH
-from sensor_models.kernels.tracing.packets import ACCESS, drop_ray
-from sensor_models.kernels.tracing.scene_view import SceneView
-from sensor_models.kernels.tracing.sensor_poses import position_of, rotate
+from sensor_models.kernels.light.tree import Tree
+from sensor_models.kernels.tracing.packets import ACCESS
 from sensor_models.kernels.waveform.layout import (
     ATMOSPHERIC,
     COSINE,
@@ -50,6 +40,7 @@ from sensor_models.kernels.waveform.layout import (
     MATERIAL,
     NODE,
     NORMAL_X,
+    Histograms,
     Pulse,
     Receiver,
     Work,
@@ -61,157 +52,135 @@ APART = {**ACCESS, "forceinline": False}
 
 
 @njit(**ACCESS)
-def sideways(axis: Triple, left: float, up: float) -> Triple:
-    """A point of the aperture, off the axis by some metres to the left and up."""
-    x, y, z = axis
-    level = math.sqrt(x * x + y * y)
-    a, b = (-y / level, x / level) if level > 1e-9 else (0.0, 1.0)
-    return left * a - up * z * b, left * b + up * z * a, up * (x * b - y * a)
+def clear(under: Histograms, at: int) -> None:
+    """Forget the pulse at a place."""
+    energy, best, touched = under.energy[at], under.best[at], under.touched[at]
+    for k in range(touched[0], touched[1]):
+        energy[k] = best[k] = 0.0
+    touched[0], touched[1] = len(energy), 0
+    under.light[at, 0] = under.light[at, 1] = 0.0
+    under.going[at] = 0
 
 
 @njit(**ACCESS)
-def clear(work: Work) -> None:
-    """Forget the last pulse."""
-    for k in range(work.touched[0], work.touched[1]):
-        work.energy[k] = work.best[k] = 0.0
-    work.touched[0], work.touched[1] = len(work.energy), 0
-    work.light[0] = work.light[1] = 0.0
-
-
-@njit(**ACCESS)
-def add(work: Work, k: int, energy: float) -> None:
-    """Add energy to a sample."""
-    work.energy[k] += energy
-    work.touched[0] = min(work.touched[0], k)
-    work.touched[1] = max(work.touched[1], k + 1)
-
-
-@njit(**ACCESS)
-def remember(tree: Tree, row: int, work: Work, k: int, energy: float) -> None:
-    """Take note of what an arrival comes from if it is the strongest of its sample."""
-    if energy <= work.best[k]:
-        return
-    numbers, ids = tree.arrivals.numbers, tree.arrivals.ids
-    work.best[k] = energy
-    work.numbers[k, COSINE] = numbers[row, told.COSINE]
-    for part in range(3):
-        work.numbers[k, NORMAL_X + part] = numbers[row, told.NORMAL_X + part]
-    work.ids[k, ENTITY], work.ids[k, MATERIAL] = ids[row, told.ENTITY], ids[row, told.MATERIAL]
-    work.ids[k, LABEL], work.ids[k, NODE] = ids[row, told.LABEL], ids[row, told.NODE]
-    work.ids[k, ATMOSPHERIC] = ids[row, told.KIND] == FROM_MEDIUM
-
-
-@njit(**ACCESS)
-def see_light(tree: Tree, row: int, pulse: Pulse, receiver: Receiver, work: Work) -> None:
-    """Add the light of sun and sky that the first surface of a ray sends back."""
-    numbers, ids = tree.arrivals.numbers, tree.arrivals.ids
-    cosine = numbers[row, told.COSINE]
-    if ids[row, told.NODE] != 0 or cosine <= 0.0:
-        return
-    share = pulse.share[ids[row, told.RAY]]
-    lit = 0.0
-    for part in range(3):
-        lit += numbers[row, told.NORMAL_X + part] * receiver.sun[part]
-    onto = receiver.sunlight * max(lit, 0.0) + math.pi * receiver.skylight
-    work.light[0] += share
-    work.light[1] += share * numbers[row, told.STRENGTH] / cosine * onto
-
-
-@njit(**ACCESS)
-def energy_of(tree: Tree, row: int, pulse: Pulse) -> float:
-    """The energy of an arrival."""
-    numbers, ray = tree.arrivals.numbers, tree.arrivals.ids[row, told.RAY]
-    way, weight = numbers[row, told.REDUCED], numbers[row, told.WEIGHT]
-    angle = HALF_SPHERE
-    if way * way * HALF_SPHERE > pulse.area * pulse.toward[ray]:
-        angle = pulse.area * pulse.toward[ray] / (way * way)
+def energy_of(pulse: Pulse, part: int, way: float, weight: float, strength: float) -> float:
+    """The energy of an arrival after a reduced path, of what is left of its weight."""
+    onto = pulse.area * pulse.toward[part]
+    angle = min(onto / max(way * way, 1e-300), HALF_SPHERE)
     if pulse.rayleigh > 0.0:
         near = 1.0 + (pulse.focus / pulse.rayleigh) ** 2
         weight *= math.sqrt(near / (1.0 + ((pulse.focus + way) / pulse.rayleigh) ** 2))
-    back = weight * weight * numbers[row, told.STRENGTH]
-    return float(pulse.energy * pulse.share[ray] * back * angle)
+    return float(pulse.energy * pulse.share[part] * weight * weight * strength * angle)
+
+
+@njit(**ACCESS)
+def add_energy(pulse: Pulse, under: Histograms, at: int, way: float, energy: float) -> int:
+    """Add an arrival after an optical path; its bin if it is the strongest of it, else -1."""
+    place = (2.0 * way / SPEED_OF_LIGHT - pulse.start) / pulse.step
+    if not (energy > 0.0 and 0.0 <= place < pulse.samples):
+        return -1
+    k = int(place)
+    low, high, part = k, k, 0.0
+    if pulse.split:
+        below = math.floor(place - 0.5)
+        part = place - 0.5 - below
+        low, high = max(int(below), 0), min(int(below) + 1, pulse.samples - 1)
+    under.energy[at, low] += (1.0 - part) * energy
+    under.energy[at, high] += part * energy
+    touched = under.touched[at]
+    touched[0] = min(touched[0], low)
+    touched[1] = max(touched[1], high + 1)
+    if energy <= under.best[at, k]:
+        return -1
+    under.best[at, k] = energy
+    return k
+
+
+@njit(**ACCESS)
+def see_light(
+    pulse: Pulse,
+    receiver: Receiver,
+    under: Histograms,
+    at: int,
+    part: int,
+    strength: float,
+    cosine: float,
+    lit: float,
+) -> None:
+    """Add the light of sun and sky that the first surface of a ray sends back.
+
+    ``lit`` is the cosine between its normal and the sun.
+    """
+    if cosine > 0.0:
+        onto = receiver.sunlight * max(lit, 0.0) + math.pi * receiver.skylight
+        under.light[at, 0] += pulse.share[part]
+        under.light[at, 1] += pulse.share[part] * strength / cosine * onto
+
+
+@njit(**ACCESS)
+def remember(tree: Tree, row: int, under: Histograms, at: int, k: int) -> None:
+    """Take note of what the strongest arrival of a bin comes from."""
+    numbers, ids = tree.arrivals.numbers, tree.arrivals.ids
+    own, own_ids = under.numbers[at, k], under.ids[at, k]
+    own[COSINE] = numbers[row, told.COSINE]
+    for part in range(3):
+        own[NORMAL_X + part] = numbers[row, told.NORMAL_X + part]
+    own_ids[ENTITY], own_ids[MATERIAL] = ids[row, told.ENTITY], ids[row, told.MATERIAL]
+    own_ids[LABEL], own_ids[NODE] = ids[row, told.LABEL], min(ids[row, told.NODE], 65535)
+    own_ids[ATMOSPHERIC] = ids[row, told.KIND] == FROM_MEDIUM
 
 
 @njit(**APART)
-def take_in(tree: Tree, pulse: Pulse, receiver: Receiver, work: Work) -> None:
-    """Add what came back to the histogram."""
+def take_in(tree: Tree, pulse: Pulse, receiver: Receiver, under: Histograms, at: int) -> None:
+    """Add what came back to the histogram of a pulse."""
     numbers, ids = tree.arrivals.numbers, tree.arrivals.ids
-    lit = receiver.band_area > 0.0
     for row in range(tree.arrivals.held[0]):
-        kind = ids[row, told.KIND]
+        kind, part = ids[row, told.KIND], ids[row, told.RAY]
         if kind != FROM_SURFACE and kind != FROM_MEDIUM:
             continue
-        if lit and kind == FROM_SURFACE:
-            see_light(tree, row, pulse, receiver, work)
-        energy = energy_of(tree, row, pulse)
-        time = 2.0 * numbers[row, told.OPTICAL] / SPEED_OF_LIGHT
-        place = (time - pulse.start) / pulse.step
-        if not (energy > 0.0 and 0.0 <= place < pulse.samples):
-            continue
-        k = int(place)
-        remember(tree, row, work, k, energy)
-        if not pulse.split:
-            add(work, k, energy)
-            continue
-        below = math.floor(place - 0.5)
-        part = place - 0.5 - below
-        add(work, max(below, 0), (1.0 - part) * energy)
-        if part > 0.0:
-            add(work, min(below + 1, pulse.samples - 1), part * energy)
+        strength, cosine = numbers[row, told.STRENGTH], numbers[row, told.COSINE]
+        if receiver.band_area > 0.0 and kind == FROM_SURFACE and ids[row, told.NODE] == 0:
+            lit = 0.0
+            for axis in range(3):
+                lit += numbers[row, told.NORMAL_X + axis] * receiver.sun[axis]
+            see_light(pulse, receiver, under, at, part, strength, cosine, lit)
+        weight, way = numbers[row, told.WEIGHT], numbers[row, told.REDUCED]
+        energy = energy_of(pulse, part, way, weight, strength)
+        k = add_energy(pulse, under, at, numbers[row, told.OPTICAL], energy)
+        if k >= 0:
+            remember(tree, row, under, at, k)
     tree.arrivals.held[0] = 0
 
 
-@njit(**APART)
-def send_pulse(
-    view: SceneView,
-    path: Path,
-    scan: Scan,
-    detector: Detector,
-    pulse: Pulse,
-    receiver: Receiver,
-    tree: Tree,
-    pose: Floats,
-    work: Work,
-    ray: int,
+@njit(**ACCESS)
+def spread_pulse(
+    pulse: Pulse, under: Histograms, at: int, work: Work, first: int, last: int
 ) -> None:
-    """Send all rays of a pulse, and add up what comes back."""
-    clear(work)
-    jitters = scan.sigma_azimuth > 0.0 or scan.sigma_elevation > 0.0
-    axis = jittered(scan, detector, ray) if jitters else nominal(scan, ray)
-    middle, parts = position_of(pose), len(pulse.share)
-    time, knot = scan.offset[ray], knot_of(scan, ray)
-    for first in range(0, parts, WIDTH):
-        for lane in range(WIDTH):
-            part = first + lane
-            if part >= parts:
-                drop_ray(tree.packet, lane)
-                continue
-            along = rotate(pose, off_axis(axis, pulse.slope[part, 0], pulse.slope[part, 1]))
-            side = rotate(pose, sideways(axis, pulse.offset[part, 0], pulse.offset[part, 1]))
-            origin = (middle[0] + side[0], middle[1] + side[1], middle[2] + side[2])
-            number = ray * parts + part
-            set_out(path, tree, lane, part, number, origin, along, 1.0, time, scan.inside, knot)
-            send(view, path, tree, lane)
-        trace(view, tree)
-        arrive(view, path, tree)
-        take_in(tree, pulse, receiver, work)
-        while branches_left(tree) > 0:
-            go_on(view, path, tree)
-            take_in(tree, pulse, receiver, work)
-
-
-@njit(**APART)
-def spread_pulse(pulse: Pulse, work: Work, first: int, last: int) -> None:
     """Make power of the energy of the samples: fold it with the pulse's shape."""
-    half, samples = len(pulse.shape) // 2, pulse.samples
+    half, samples, shape = len(pulse.shape) // 2, pulse.samples, pulse.shape
+    all_power, energy = work.power, under.energy[at]
     for k in range(first, last):
-        work.power[k] = 0.0
-    for k in range(work.touched[0], work.touched[1]):
-        power = work.energy[k] / pulse.step
+        all_power[k] = 0.0
+    for k in range(under.touched[at, 0], under.touched[at, 1]):
+        power = energy[k] / pulse.step
         if power > 0.0:
             begin, end = max(k - half, 0), min(k + half + 1, samples)
-            for to in range(begin, end):
-                work.power[to] += power * pulse.shape[to - k + half]
+            to, own = all_power[begin:end], shape[begin - k + half :]
+            for place in range(end - begin):
+                to[place] += power * own[place]
+
+
+@njit(cache=True, nogil=True)
+def pack_samples(
+    samples: NDArray[np.float32], spans: NDArray[np.int32], packed: NDArray[np.float32]
+) -> None:
+    """Bring the kept samples of all pulses together."""
+    place = 0
+    for row in range(len(spans)):
+        count = spans[row, 1]
+        for k in range(count):
+            packed[place + k] = samples[row, k]
+        place += count
 
 
 @njit(cache=True, error_model="numpy")

@@ -8,8 +8,9 @@ shot for a ``spad``.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from sensor_models.kernels.compiling import njit
 
 Floats = NDArray[np.float64]
 
@@ -19,8 +20,24 @@ IDEAL, APD, SIPM, SPAD = range(4)
 PEAK, LEADING_EDGE, CFD, CENTROID, GAUSSIAN = range(5)
 #: Echoes that a pulse may have.
 MOST_ECHOES = 15
+#: Samples that a fit works on at a time.
+FIT_BLOCK = 64
+# Rows of the room of a fit, of N = 3 (MOST_ECHOES + 1) numbers at most: derivatives at some samples
+# and, after the last one, what is left there; the matrix of a step, the one that is damped, and the
+# next one; right sides and the step; then echoes, three numbers a row.
+NUMBERS_OF_FIT = 3 * (MOST_ECHOES + 1)
+DERIVATIVES, MATRIX = 0, NUMBERS_OF_FIT + 1
+DAMPED = MATRIX + NUMBERS_OF_FIT
+NEXT_MATRIX = DAMPED + NUMBERS_OF_FIT
+SLOPE = NEXT_MATRIX + NUMBERS_OF_FIT
+NEXT_SLOPE, CHANGE, TRIAL = SLOPE + 1, SLOPE + 2, SLOPE + 3
+SPARE = TRIAL + MOST_ECHOES + 1
+FIT_ROWS = SPARE + MOST_ECHOES + 1
 
-# Columns of Work.numbers and Work.ids: of the strongest arrival of a bin.
+#: Pulses that are under way together, and samples that all their histograms may have.
+MOST_PULSES, MOST_UNDER_WAY = 16, 1 << 16
+
+# Columns of Histograms.numbers and Histograms.ids: of the strongest arrival of a bin.
 COSINE, NORMAL_X, NORMAL_Y, NORMAL_Z = range(4)
 ENTITY, MATERIAL, LABEL, NODE, ATMOSPHERIC = range(5)
 
@@ -90,59 +107,73 @@ class Extraction(NamedTuple):
 class Records(NamedTuple):
     """Where waveforms go, and what points have besides those of a lidar."""
 
-    first: int  # the ray of the first row
+    first: int  # the ray of the first row, of points too
     samples: NDArray[np.float32]  # (rays of a batch, samples), W; no rows if they are not kept
     spans: NDArray[np.int32]  # (rays of a batch, 2): first sample, number of samples
+    lines: Floats  # (rays of a batch, 6): where each starts and goes, in the frame of the points
     word: int  # of a record, where amplitude, width, signal-to-noise and probability begin
     tau: float  # W of amplitude at 1 m for an intensity of 1/sr
 
 
-class Work(NamedTuple):
-    """What a thread works on: one pulse."""
+class Histograms(NamedTuple):
+    """Pulses that are under way, and what comes back of each over time."""
 
-    touched: NDArray[np.int64]  # (2,): the first sample with energy, and the one after the last
-    energy: Floats  # (samples,), J
-    best: Floats  # (samples,): energy of the strongest arrival of each
-    numbers: Floats  # (samples, 4): of that
-    ids: NDArray[np.int64]  # (samples, 5)
-    light: Floats  # (2,): share of the rays that met a surface, radiance of what they met
+    ray: NDArray[np.int64]  # (pulses,)
+    pose: Floats  # (pulses, 12), of the sensor
+    frame: Floats  # (pulses, 9): the beam's axis in the world, to its left, and up
+    goes_on: NDArray[np.int64]  # (pulses, subrays): rays that do not end at the first surface
+    going: NDArray[np.int64]  # (pulses,): how many these are
+    touched: NDArray[np.int64]  # (pulses, 2): the first sample with energy, the one after the last
+    energy: Floats  # (pulses, samples), J
+    best: Floats  # (pulses, samples): energy of the strongest arrival of each
+    numbers: Floats  # (pulses, samples, 4): of that
+    ids: NDArray[np.int32]  # (pulses, samples, 5)
+    light: Floats  # (pulses, 2): share of the rays that met a surface, radiance of what they met
+
+
+class Work(NamedTuple):
+    """What a thread makes of one histogram."""
+
     power: Floats  # (samples,), W
     level: Floats  # (samples,): before the filter
     signal: Floats  # (samples,), W
 
 
 class Found(NamedTuple):
-    """The echoes of a waveform, and room to find them."""
+    """The echoes of a waveform, and room to find them.
+
+    Few arrays: a call that is not inlined copies all numbers that describe each.
+    """
 
     place: NDArray[np.int64]  # (MOST_ECHOES + 1,): candidates
     echoes: Floats  # (MOST_ECHOES + 1, 3): amplitude in W, place and sigma in samples
     smooth: Floats  # (samples,)
-    matrix: Floats  # (3 n, 3 n) of a fit
-    damped: Floats  # (3 n, 3 n)
-    slope: Floats  # (3 n,)
-    change: Floats  # (3 n,)
-    partial: Floats  # (3 n,)
-    next_matrix: Floats  # (3 n, 3 n)
-    next_slope: Floats  # (3 n,)
-    running: Floats  # (n, 3): values of Gaussians from sample to sample
-    trial: Floats  # (n, 3)
-    spare: Floats  # (n, 3)
+    room: Floats  # (FIT_ROWS, FIT_BLOCK), what a fit works on
+
+
+@njit(cache=True)
+def new_histograms(samples: int, subrays: int) -> Histograms:
+    """Room for some pulses; fewer where histograms are long."""
+    pulses = min(max(MOST_UNDER_WAY // samples, 1), MOST_PULSES)
+    return Histograms(
+        np.zeros(pulses, np.int64),
+        np.zeros((pulses, 12)),
+        np.zeros((pulses, 9)),
+        np.zeros((pulses, subrays), np.int64),
+        np.zeros(pulses, np.int64),
+        np.zeros((pulses, 2), np.int64),
+        np.zeros((pulses, samples)),
+        np.zeros((pulses, samples)),
+        np.zeros((pulses, samples, 4)),
+        np.zeros((pulses, samples, 5), np.int32),
+        np.zeros((pulses, 2)),
+    )
 
 
 @njit(cache=True)
 def new_work(samples: int) -> Work:
-    """Room for a pulse."""
-    return Work(
-        np.zeros(2, np.int64),
-        np.zeros(samples),
-        np.zeros(samples),
-        np.zeros((samples, 4)),
-        np.zeros((samples, 5), np.int64),
-        np.zeros(2),
-        np.zeros(samples),
-        np.zeros(samples),
-        np.zeros(samples),
-    )
+    """Room for a waveform."""
+    return Work(np.zeros(samples), np.zeros(samples), np.zeros(samples))
 
 
 @njit(cache=True)
@@ -150,17 +181,5 @@ def new_found(samples: int) -> Found:
     """Room for the echoes of a waveform."""
     n = MOST_ECHOES + 1
     return Found(
-        np.zeros(n, np.int64),
-        np.zeros((n, 3)),
-        np.zeros(samples),
-        np.zeros((3 * n, 3 * n)),
-        np.zeros((3 * n, 3 * n)),
-        np.zeros(3 * n),
-        np.zeros(3 * n),
-        np.zeros(3 * n),
-        np.zeros((3 * n, 3 * n)),
-        np.zeros(3 * n),
-        np.zeros((n, 3)),
-        np.zeros((n, 3)),
-        np.zeros((n, 3)),
+        np.zeros(n, np.int64), np.zeros((n, 3)), np.zeros(samples), np.zeros((FIT_ROWS, FIT_BLOCK))
     )

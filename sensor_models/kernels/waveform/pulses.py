@@ -1,8 +1,8 @@
 r"""Full-waveform lidar, from the pulse to its points, in one compiled pass.
 
-Pulse by pulse: rays are sent and their echoes become a histogram (``histogram``), a signal
-(``receiver``), echoes (``extraction``) and points. A pulse is worked on by one thread and by
-itself, so what comes of it depends on neither threads nor on other pulses.
+The rays of some pulses are sent (``bundles``) and what comes back becomes a histogram for each
+(``histogram``). Pulse by pulse that becomes a signal (``receiver``), echoes (``extraction``) and
+points. What comes of a pulse depends on neither threads nor other pulses.
 
     SNR   amplitude over the standard deviation of the noise at that power
     P_d   erfc((T - SNR) / sqrt 2) / 2, for a threshold T in the same unit
@@ -17,15 +17,16 @@ Source: section 31 of the physics.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from sensor_models.kernels.lidar.layout import CHUNK, Detector, Output, Scan, put_pose
+from sensor_models.kernels.compiling import njit
+from sensor_models.kernels.lidar.layout import CHUNK, Detector, Output, Scan
 from sensor_models.kernels.lidar.points import (
     draw_of,
     has_distance_noise,
     measured,
     note_nearest,
+    place_point,
     write_point,
     write_source,
 )
@@ -34,8 +35,9 @@ from sensor_models.kernels.light.tree import new_tree
 from sensor_models.kernels.tracing.packets import ACCESS
 from sensor_models.kernels.tracing.rays import claim
 from sensor_models.kernels.tracing.scene_view import SceneView
+from sensor_models.kernels.waveform.bundles import begin_pulse, new_bundle, send_pulses
 from sensor_models.kernels.waveform.extraction import extract
-from sensor_models.kernels.waveform.histogram import SPEED_OF_LIGHT, send_pulse, spread_pulse
+from sensor_models.kernels.waveform.histogram import SPEED_OF_LIGHT, spread_pulse
 from sensor_models.kernels.waveform.layout import (
     ATMOSPHERIC,
     COSINE,
@@ -50,11 +52,13 @@ from sensor_models.kernels.waveform.layout import (
     NORMAL_Z,
     Extraction,
     Found,
+    Histograms,
     Pulse,
     Receiver,
     Records,
     Work,
     new_found,
+    new_histograms,
     new_work,
 )
 from sensor_models.kernels.waveform.receiver import background_of, receive, sigma_of
@@ -62,7 +66,6 @@ from sensor_models.kernels.waveform.search import FWHM
 
 #: Of the largest sample: what is below comes of cutting off the tails of Gaussians.
 TAILS = 1e-6
-APART = {**ACCESS, "forceinline": False}
 
 
 @njit(**ACCESS)
@@ -72,51 +75,73 @@ def detection(snr: float, threshold: float) -> float:
 
 
 @njit(**ACCESS)
-def source_of(work: Work, place: float, reach: float) -> int:
+def source_of(best: NDArray[np.float64], place: float, reach: float) -> int:
     """The sample that gave most light around a place; -1 if there is none."""
-    best, middle = -1, int(place + 0.5)
+    strongest, middle = -1, int(place + 0.5)
     half = max(int(reach + 1.0), 1)
-    for k in range(max(middle - half, 0), min(middle + half + 1, len(work.best))):
-        if work.best[k] > 0.0 and (best < 0 or work.best[k] > work.best[best]):
-            best = k
-    return best
+    for k in range(max(middle - half, 0), min(middle + half + 1, len(best))):
+        if best[k] > 0.0 and (strongest < 0 or best[k] > best[strongest]):
+            strongest = k
+    return strongest
 
 
-@njit(**APART)
+@njit(**ACCESS)
+def scan_from(scan: Scan, ray: int) -> Scan:
+    """A scan whose rays are counted from one of them, as those in the output are."""
+    return Scan(
+        scan.rows,
+        scan.first,
+        scan.last,
+        scan.directions[ray:],
+        scan.azimuth[ray:],
+        scan.elevation[ray:],
+        scan.offset[ray:],
+        scan.ring[ray:],
+        scan.spread,
+        scan.poses,
+        scan.inside,
+        scan.sigma_azimuth,
+        scan.sigma_elevation,
+    )
+
+
+@njit(**ACCESS)
 def write_echo(
     scan: Scan,
     detector: Detector,
     output: Output,
     records: Records,
-    work: Work,
-    pose: NDArray[np.float64],
-    ray: int,
+    under: Histograms,
+    at: int,
     number: int,
     count: int,
     echo: tuple[float, float, float, float, float, float],
-    at: int,
+    source: int,
 ) -> float:
     """Write a point; gives its range. ``echo``: range, intensity, then what a record has of it."""
+    ray, pose = under.ray[at], under.pose[at]
     draw = draw_of(scan, detector, ray, number) if has_distance_noise(detector) else 0.0
     distance: float = measured(detector, echo[0], draw)
     cosine, toward = 1.0, (0.0, 0.0, 0.0)
     entity = material = label = -1
     node = atmospheric = 0
-    if at >= 0:
-        numbers, ids = work.numbers, work.ids
-        cosine = numbers[at, COSINE]
-        toward = (numbers[at, NORMAL_X], numbers[at, NORMAL_Y], numbers[at, NORMAL_Z])
-        entity, material, label = ids[at, ENTITY], ids[at, MATERIAL], ids[at, LABEL]
-        node, atmospheric = ids[at, NODE], ids[at, ATMOSPHERIC]
-    write_point(scan, output, ray, number, pose, distance, echo[1], cosine, toward)
-    write_source(scan, output, ray, number, count, entity, material, label, node, atmospheric)
-    place = ray * output.returns + number
+    if source >= 0:
+        numbers, ids = under.numbers[at, source], under.ids[at, source]
+        cosine = numbers[COSINE]
+        toward = (numbers[NORMAL_X], numbers[NORMAL_Y], numbers[NORMAL_Z])
+        entity, material, label = int(ids[ENTITY]), int(ids[MATERIAL]), int(ids[LABEL])
+        node, atmospheric = int(ids[NODE]), int(ids[ATMOSPHERIC])
+    row = ray - records.first
+    here = scan_from(scan, records.first)
+    write_point(here, output, row, number, pose, distance, echo[1], cosine, toward)
+    write_source(here, output, row, number, count, entity, material, label, node, atmospheric)
+    place = row * output.returns + number
     for k in range(4):
         output.floats[place, records.word + k] = np.float32(echo[2 + k])
     return distance
 
 
-@njit(**APART)
+@njit(**ACCESS)
 def write_echoes(
     scan: Scan,
     detector: Detector,
@@ -125,16 +150,16 @@ def write_echoes(
     ask: Extraction,
     output: Output,
     records: Records,
-    work: Work,
+    under: Histograms,
+    at: int,
     found: Found,
-    pose: NDArray[np.float64],
-    ray: int,
     held: int,
     background: float,
     level: float,
     chunk: int,
 ) -> None:
     """Write the echoes of a pulse that lie in range as its points."""
+    row = under.ray[at] - records.first
     half_step, kept = 0.5 * SPEED_OF_LIGHT * pulse.step, 0
     begin = 0.5 * SPEED_OF_LIGHT * pulse.start
     echoes = found.echoes
@@ -145,7 +170,7 @@ def write_echoes(
                 echoes[kept, k] = echoes[i, k]
             kept += 1
     kept = min(kept, output.returns)
-    output.counts[ray] = kept
+    output.counts[row] = kept
     for i in range(kept):
         amplitude, place, width = echoes[i, 0], echoes[i, 1], echoes[i, 2]
         distance = begin + (place + 0.5) * half_step
@@ -160,17 +185,31 @@ def write_echoes(
             snr = amplitude / sigma
             chance = detection(snr, level / sigma)
         echo = (distance, intensity, amplitude, FWHM * width * pulse.step, snr, chance)
-        at = source_of(work, place, max(own, width))
-        to = write_echo(scan, detector, output, records, work, pose, ray, i, kept, echo, at)
-        note_nearest(output, chunk, to, ray * output.returns + i)
+        source = source_of(under.best[at], place, max(own, width))
+        to = write_echo(scan, detector, output, records, under, at, i, kept, echo, source)
+        note_nearest(output, chunk, to, row * output.returns + i)
 
 
 @njit(**ACCESS)
 def keep_samples(
-    records: Records, signal: NDArray[np.float64], ray: int, first: int, last: int
+    scan: Scan,
+    output: Output,
+    records: Records,
+    under: Histograms,
+    at: int,
+    signal: NDArray[np.float64],
+    first: int,
+    last: int,
 ) -> None:
-    """Keep a part of a waveform."""
+    """Keep a part of a waveform, and where its pulse starts and goes."""
+    ray, pose = under.ray[at], under.pose[at]
     row = ray - records.first
+    along = (scan.directions[ray, 0], scan.directions[ray, 1], scan.directions[ray, 2])
+    start = place_point(scan, output, pose, along, 0.0)
+    ahead = place_point(scan, output, pose, along, 1.0)
+    for k in range(3):
+        records.lines[row, k] = start[k]
+        records.lines[row, 3 + k] = ahead[k] - start[k]
     records.spans[row, 0], records.spans[row, 1] = first, max(last - first, 0)
     for k in range(first, last):
         records.samples[row, k - first] = np.float32(signal[k])
@@ -189,7 +228,42 @@ def part_above(signal: NDArray[np.float64], level: float, margin: int) -> tuple[
     return max(first - margin, 0), min(last + margin, len(signal))
 
 
-@njit(**APART)
+@njit(**ACCESS)
+def make_signal(
+    detector: Detector,
+    pulse: Pulse,
+    receiver: Receiver,
+    ask: Extraction,
+    under: Histograms,
+    at: int,
+    work: Work,
+) -> tuple[int, int, float, float, float]:
+    """Make a signal of a histogram: where to look for echoes, threshold, noise and background.
+
+    The signal of an ideal receiver is the power; of others it is that of a whole gate, of which
+    all that lies below the threshold, most of it, is not looked at.
+    """
+    half, samples = len(pulse.shape) // 2, pulse.samples
+    if receiver.kind == IDEAL:
+        touched = under.touched[at]
+        first, last = max(touched[0] - half - 2, 0), min(touched[1] + half + 2, samples)
+        if touched[1] == 0:
+            return 0, 0, 0.0, 0.0, 0.0
+        spread_pulse(pulse, under, at, work, first, last)
+        level = 0.0
+        for k in range(first, last):
+            level = max(level, work.power[k])
+        return first, last, max(TAILS * level, ask.least), 0.0, 0.0
+    spread_pulse(pulse, under, at, work, 0, samples)
+    background = background_of(receiver, under.light[at])
+    receive(receiver, work, background, pulse.step, detector.frame, under.ray[at])
+    sigma = sigma_of(receiver, background, pulse.step)
+    level = max(ask.threshold * sigma, ask.least)
+    first, last = part_above(work.signal, level, int(4.0 * ask.sigma) + 2)
+    return first, last, level, sigma, background
+
+
+@njit(**ACCESS)
 def measure(
     scan: Scan,
     detector: Detector,
@@ -198,62 +272,29 @@ def measure(
     ask: Extraction,
     output: Output,
     records: Records,
+    under: Histograms,
+    at: int,
     work: Work,
     found: Found,
-    pose: NDArray[np.float64],
-    ray: int,
     chunk: int,
 ) -> None:
     """Make points of the histogram of a pulse."""
-    half, samples = len(pulse.shape) // 2, pulse.samples
-    output.counts[ray] = 0
-    keeps = len(records.spans) > 0
+    ray, keeps = under.ray[at], len(records.spans) > 0
+    output.counts[ray - records.first] = 0
     if keeps:
         records.spans[ray - records.first, 1] = 0
-    background, sigma, signal = 0.0, 0.0, work.power
-    if receiver.kind == IDEAL:
-        first, last = max(work.touched[0] - half - 2, 0), min(work.touched[1] + half + 2, samples)
-        if work.touched[1] == 0:
-            return
-        spread_pulse(pulse, work, first, last)
-        level = 0.0
-        for k in range(first, last):
-            level = max(level, TAILS * signal[k])
-        level = max(level, ask.least)
-    else:
-        first, last, signal = 0, samples, work.signal
-        spread_pulse(pulse, work, first, last)
-        background = background_of(receiver, work)
-        receive(receiver, work, background, pulse.step, detector.frame, ray)
-        sigma = sigma_of(receiver, background, pulse.step)
-        level = max(ask.threshold * sigma, ask.least)
-    if receiver.kind != IDEAL:
-        # Most of a gate is empty: what is below the threshold is not looked at.
-        first, last = part_above(signal, level, int(4.0 * ask.sigma) + 2)
+    made = make_signal(detector, pulse, receiver, ask, under, at, work)
+    first, last, level, sigma, background = made
     if last <= first:
         return
+    signal = work.power if receiver.kind == IDEAL else work.signal
     if keeps:
-        keep_samples(records, signal, ray, first, last)
+        keep_samples(scan, output, records, under, at, signal, first, last)
     held = extract(signal[first:last], 0, last - first, ask, level, sigma, found)
     for i in range(held):
         found.echoes[i, 1] += first
-    write_echoes(
-        scan,
-        detector,
-        pulse,
-        receiver,
-        ask,
-        output,
-        records,
-        work,
-        found,
-        pose,
-        ray,
-        held,
-        background,
-        level,
-        chunk,
-    )
+    own = scan, detector, pulse, receiver, ask, output, records
+    write_echoes(*own, under, at, found, held, background, level, chunk)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -271,17 +312,23 @@ def make_pulses(
 ) -> None:
     """The pulses of the columns ``first`` to ``last`` of a frame."""
     tree, work, found = new_tree(), new_work(pulse.samples), new_found(pulse.samples)
-    pose = np.empty(12)
+    under, bundle = new_histograms(pulse.samples, len(pulse.share)), new_bundle(scan)
     begin, end = scan.first * scan.rows, scan.last * scan.rows
+    at_a_time = len(under.ray)
     chunk = own = claim(claims)
     while chunk * CHUNK < end - begin:
         output.nearest[chunk, 0] = math.inf
-        for ray in range(begin + chunk * CHUNK, min(begin + (chunk + 1) * CHUNK, end)):
-            put_pose(scan, ray, pose)
-            send_pulse(view, path, scan, detector, pulse, receiver, tree, pose, work, ray)
-            measure(
-                scan, detector, pulse, receiver, ask, output, records, work, found, pose, ray, chunk
-            )
+        last = min(begin + (chunk + 1) * CHUNK, end)
+        for first in range(begin + chunk * CHUNK, last, at_a_time):
+            held = min(at_a_time, last - first)
+            for at in range(held):
+                begin_pulse(scan, detector, under, at, first + at)
+            send_pulses(view, path, scan, pulse, receiver, under, tree, bundle, held)
+            for at in range(held):
+                measure(
+                    scan, detector, pulse, receiver, ask, output, records, under, at, work, found,
+                    chunk,
+                )  # fmt: skip
         chunk = claim(claims)
     for limit in range(LIMITS):
         if own * CHUNK < end - begin:

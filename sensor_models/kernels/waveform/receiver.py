@@ -21,8 +21,7 @@ laws with a mean above 30 are those of a normal law, rounded.
 
 import math
 
-from numba import njit
-
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.normal_law import quantile
 from sensor_models.kernels.math.philox import block, centred_uniforms, open_unit
 from sensor_models.kernels.tracing.packets import ACCESS
@@ -119,44 +118,65 @@ def sigma_of(receiver: Receiver, power: float, step: float) -> float:
     return sigma
 
 
+@njit(**ACCESS)
+def draw_noise(receiver: Receiver, draws: Floats, frame: int, lanes: int) -> None:
+    """Draw a normal number for each sample of a gate."""
+    samples = len(draws)
+    for first in range(0, samples - 3, 4):
+        words = centred_uniforms(receiver.key, frame, lanes | (first >> 2))
+        draws[first], draws[first + 1] = quantile(words[0]), quantile(words[1])
+        draws[first + 2], draws[first + 3] = quantile(words[2]), quantile(words[3])
+    if samples & 3 != 0:
+        first = samples & ~3
+        words = centred_uniforms(receiver.key, frame, lanes | (first >> 2))
+        for k in range(first, samples):
+            draws[k] = quantile(words[k - first])
+
+
 @njit(**APART)
-def currents(
+def photocurrent(
     receiver: Receiver, work: Work, background: float, step: float, frame: int, ray: int
 ) -> None:
-    """The level of an apd or sipm before the filter, with its noise."""
-    kind, samples = receiver.kind, len(work.power)
-    photon_per_watt = step / receiver.photon
+    """The level of an apd before the filter, with its noise."""
+    levels, powers = work.level, work.power
+    optics, response, dark = receiver.optics, receiver.response, receiver.dark
+    density, floor, inverse = receiver.density, receiver.floor, 1.0 / step
+    if receiver.noise:
+        draw_noise(receiver, levels, frame, ray << PULSE_SHIFT)
+    for k in range(len(powers)):
+        level = dark + response * (optics * powers[k] + background)
+        noise = math.sqrt((density * level + floor) * inverse) * levels[k]
+        levels[k] = level + noise if receiver.noise else level
+
+
+@njit(**APART)
+def fire_cells(
+    receiver: Receiver, work: Work, background: float, step: float, frame: int, ray: int
+) -> None:
+    """The level of a sipm before the filter, with the noise of its counts."""
+    samples, photon_per_watt = len(work.power), step / receiver.photon
     still = background * photon_per_watt
     before = still * receiver.recovery
     for first in range(0, samples, 4):
         draws = centred_uniforms(receiver.key, frame, (ray << PULSE_SHIFT) | (first >> 2))
         for k in range(first, min(first + 4, samples)):
-            draw = draws[k - first] if receiver.noise else 0.0
-            power = receiver.optics * work.power[k] + background
-            if kind == SIPM:
-                photons = power * photon_per_watt
-                mean = cells_fired(receiver.cells, receiver.probability, photons, before)
-                old = still
-                if k >= receiver.recovery:
-                    old += receiver.optics * work.power[k - receiver.recovery] * photon_per_watt
-                before = max(before + photons - old, 0.0)
-                fired = poisson_draw(mean, draw + 0.5) if receiver.noise else mean
-                work.level[k] = fired * receiver.charge / step + receiver.dark
-                continue
-            level = receiver.dark + receiver.response * power
-            noise = math.sqrt((receiver.density * level + receiver.floor) / step)
-            work.level[k] = level + noise * quantile(draw) if draw != 0.0 else level
+            photons = (receiver.optics * work.power[k] + background) * photon_per_watt
+            mean = cells_fired(receiver.cells, receiver.probability, photons, before)
+            old = still
+            if k >= receiver.recovery:
+                old += receiver.optics * work.power[k - receiver.recovery] * photon_per_watt
+            before = max(before + photons - old, 0.0)
+            fired = poisson_draw(mean, draws[k - first] + 0.5) if receiver.noise else mean
+            work.level[k] = fired * receiver.charge / step + receiver.dark
 
 
 @njit(**APART)
 def amplify(receiver: Receiver, work: Work, step: float, frame: int, ray: int) -> None:
     """Add the noise of dark current and amplifier to the level of a sipm."""
-    samples, noise = len(work.power), math.sqrt(receiver.floor / step)
-    for first in range(0, samples, 4):
-        lane = (ray << PULSE_SHIFT) | (1 << (PULSE_SHIFT - 1)) | (first >> 2)
-        draws = centred_uniforms(receiver.key, frame, lane)
-        for k in range(first, min(first + 4, samples)):
-            work.level[k] += noise * quantile(draws[k - first])
+    noise, draws, levels = math.sqrt(receiver.floor / step), work.signal, work.level
+    draw_noise(receiver, draws, frame, (ray << PULSE_SHIFT) | (1 << (PULSE_SHIFT - 1)))
+    for k in range(len(levels)):
+        levels[k] += noise * draws[k]
 
 
 @njit(**APART)
@@ -180,13 +200,17 @@ def count_first_photons(
 
 @njit(**ACCESS)
 def smooth_out(kernel: Floats, given: Floats, result: Floats) -> None:
-    """Fold samples with a symmetric kernel."""
+    """Fold samples with a symmetric kernel: weight by weight, so that vectors do it."""
     half, samples = len(kernel) // 2, len(given)
     for k in range(samples):
-        total = 0.0
-        for other in range(max(k - half, 0), min(k + half + 1, samples)):
-            total += given[other] * kernel[other - k + half]
-        result[k] = total
+        result[k] = kernel[half] * given[k]
+    for shift in range(1, min(half + 1, samples)):
+        weight, left = kernel[half + shift], samples - shift
+        later, earlier = given[shift:], result[shift:]
+        for k in range(left):
+            result[k] += weight * later[k]
+        for k in range(left):
+            earlier[k] += weight * given[k]
 
 
 @njit(**ACCESS)
@@ -208,9 +232,12 @@ def receive(
     if receiver.kind == SPAD:
         count_first_photons(receiver, work, background, frame, ray)
     else:
-        currents(receiver, work, background, step, frame, ray)
-        if receiver.kind == SIPM and receiver.noise:
-            amplify(receiver, work, step, frame, ray)
+        if receiver.kind == SIPM:
+            fire_cells(receiver, work, background, step, frame, ray)
+            if receiver.noise:
+                amplify(receiver, work, step, frame, ray)
+        else:
+            photocurrent(receiver, work, background, step, frame, ray)
         smooth_out(receiver.filter, work.level, work.signal)
     base = base_of(receiver, background, step)
     scale = 1.0 / (receiver.response * receiver.optics)
@@ -230,12 +257,12 @@ def base_of(receiver: Receiver, background: float, step: float) -> float:
 
 
 @njit(**ACCESS)
-def background_of(receiver: Receiver, work: Work) -> float:
+def background_of(receiver: Receiver, light: Floats) -> float:
     """Power of background light at the detector, W."""
     if receiver.band_area <= 0.0:
         return 0.0
-    sky = max(1.0 - work.light[0], 0.0) * receiver.skylight
-    return float(receiver.band_area * (work.light[1] + sky))
+    sky = max(1.0 - light[0], 0.0) * receiver.skylight
+    return float(receiver.band_area * (light[1] + sky))
 
 
 @njit(cache=True, error_model="numpy")

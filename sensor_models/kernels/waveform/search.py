@@ -18,8 +18,7 @@ s is the width of an echo of a flat target. Samples in between are interpolated 
 
 import math
 
-from numba import njit
-
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.tracing.packets import ACCESS
 from sensor_models.kernels.waveform.layout import (
     CENTROID,
@@ -45,8 +44,12 @@ APART = {**ACCESS, "forceinline": False}
 def smooth_for_search(signal: Floats, smooth: Floats, first: int, last: int) -> None:
     """Smooth samples for the search only."""
     top = len(signal) - 1
-    for k in range(first, last):
-        smooth[k] = 0.25 * (signal[max(k - 1, 0)] + 2.0 * signal[k] + signal[min(k + 1, top)])
+    for k in range(max(first, 1), min(last, top)):
+        smooth[k] = 0.25 * (signal[k - 1] + 2.0 * signal[k] + signal[k + 1])
+    if first == 0:
+        smooth[0] = 0.25 * (3.0 * signal[0] + signal[min(1, top)])
+    if last == top + 1:
+        smooth[top] = 0.25 * (signal[max(top - 1, 0)] + 3.0 * signal[top])
 
 
 @njit(**APART)
@@ -76,7 +79,7 @@ def in_order(found: Found, held: int) -> None:
         found.place[k] = moved
 
 
-@njit(**APART)
+@njit(**ACCESS)
 def find_candidates(
     signal: Floats, first: int, last: int, ask: Extraction, level: float, sigma: float, found: Found
 ) -> int:
@@ -92,12 +95,11 @@ def find_candidates(
     if ask.way != GAUSSIAN:
         in_order(found, held)
         return held
-    apart = 0.5 * FWHM * ask.sigma
+    apart, lone = 0.5 * FWHM * ask.sigma, LEAST_BEND / (1.0 + ask.sigma**2)
+    noise = 3.0 * CURVED * sigma
     for k in range(first + 2, last - 2):
-        if smooth[k] <= level:
-            continue
         bend = smooth[k - 1] - 2.0 * smooth[k] + smooth[k + 1]
-        if not bend < -max(3.0 * CURVED * sigma, LEAST_BEND * smooth[k] / (1.0 + ask.sigma**2)):
+        if not (bend < -max(noise, lone * smooth[k]) and smooth[k] > level):
             continue
         before = smooth[k - 2] - 2.0 * smooth[k - 1] + smooth[k]
         after = smooth[k] - 2.0 * smooth[k + 1] + smooth[k + 2]
@@ -195,7 +197,7 @@ def mean_place(signal: Floats, first: int, last: int, top: int, reach: int) -> f
     return float(top + moment / total) if total > 0.0 else float(top)
 
 
-@njit(**APART)
+@njit(**ACCESS)
 def say_when(
     signal: Floats, first: int, last: int, top: int, ask: Extraction, level: float
 ) -> tuple[float, float]:

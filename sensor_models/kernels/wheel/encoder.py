@@ -33,9 +33,9 @@ Everything that changes is one float64 array, so that it can be copied as one.
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.faults import SLOT_SIZE, apply
 from sensor_models.kernels.math.philox import normal
 

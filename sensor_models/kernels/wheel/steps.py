@@ -10,8 +10,7 @@ must turn by less than half a turn between two known states.
 
 import math
 
-from numba import cfunc, njit
-
+from sensor_models.kernels.compiling import cfunc, njit
 from sensor_models.kernels.math import stepping as at
 from sensor_models.kernels.math.faults import FAULT_SIZE
 from sensor_models.kernels.math.motion import interpolate_joint_into, interpolate_linear_into

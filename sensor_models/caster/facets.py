@@ -3,6 +3,9 @@
 A property is given per facet, and is constant there, or per node, and is then interpolated with
 the barycentric weights of a hit: (1 - u - v) p0 + u p1 + v p2. A run tracks at most six bands.
 
+No sensor uses it: it is for programs that trace a scene with the library and shade the hits by
+tables of their own, as quick casters of infrared scenes do. The rows of the quick caster check it.
+
 Source: VANE, quick caster.
 """
 

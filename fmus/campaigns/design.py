@@ -1,0 +1,184 @@
+"""Which runs a campaign has: combinations of values, and seeds.
+
+A run is numbered; its values follow from the description and its number alone. Grids go through
+all combinations of the lists, the last one fastest. The other samplings fill the unit cube, one
+side for each variation, and take each coordinate through the inverse distribution of its
+variation; lists are divided evenly:
+
+latin_hypercube   each side divided into as many intervals as there are samples, one in each
+sobol             a scrambled Sobol sequence, whose first powers of two fill the cube evenly
+random            independent draws
+
+For each of these there is a run with each seed. The same seeds stand at all of them, so that what
+differs between two choices is not the noise.
+
+Source: McKay, Beckman, Conover, "A comparison of three methods for selecting values of input
+variables", Technometrics 21 (1979); Owen, "Scrambling Sobol' and Niederreiter-Xing points",
+J. Complexity 14 (1998); SciPy's ``stats.qmc``.
+"""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+SAMPLINGS = ("grid", "latin_hypercube", "sobol", "random")
+_UNIFORM, _NORMAL = {"low", "high"}, {"mean", "deviation"}
+
+
+class DesignError(ValueError):
+    """A variation or a sampling that makes no sense."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How values are combined."""
+
+    kind: str
+    samples: int
+    seeds: tuple[int, ...]
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.kind not in SAMPLINGS:
+            raise DesignError(f"sampling = {self.kind!r} is none of {', '.join(SAMPLINGS)}")
+        if self.kind == "grid" and self.samples:
+            raise DesignError("samples says nothing for a grid, whose lists say it")
+        if self.kind != "grid" and self.samples < 1:
+            raise DesignError(f"samples = {self.samples} must be at least 1 for {self.kind}")
+
+
+@dataclass(frozen=True)
+class Variation:
+    """How one variable varies: values, or a distribution."""
+
+    name: str
+    values: tuple[Any, ...] = ()
+    low: float = 0.0
+    high: float = 0.0
+    logarithmic: bool = False
+    mean: float = 0.0
+    deviation: float = 0.0
+
+    @property
+    def bounds(self) -> tuple[float, ...]:
+        """The ends of what can come of a distribution that has ends."""
+        return () if self.values or self.deviation else (self.low, self.high)
+
+    def with_values(self, values: tuple[Any, ...]) -> "Variation":
+        """The same with other values."""
+        return dataclasses.replace(self, values=values)
+
+    def at(self, share: float) -> Any:
+        """The value below which such a share of all draws is."""
+        if self.values:
+            return self.values[min(int(share * len(self.values)), len(self.values) - 1)]
+        if self.deviation:
+            from scipy.special import ndtri
+
+            return self.mean + self.deviation * float(ndtri(share))
+        if self.logarithmic:
+            return self.low * (self.high / self.low) ** share
+        return self.low + (self.high - self.low) * share
+
+
+def variation_of(name: str, given: Any) -> Variation:
+    """A variation as it is described."""
+    if isinstance(given, list):
+        if not given:
+            raise DesignError("a list of no values")
+        return Variation(name, tuple(given))
+    if not isinstance(given, Mapping):
+        raise DesignError(f"{given!r} is neither a list nor a table")
+    keys = set(given)
+    if keys == _NORMAL:
+        mean, deviation = _numbers(given, ("mean", "deviation"))
+        if not deviation > 0.0:
+            raise DesignError(f"deviation = {deviation} must be above 0")
+        return Variation(name, mean=mean, deviation=deviation)
+    if not _UNIFORM <= keys <= _UNIFORM | {"scale", "count"}:
+        raise DesignError(
+            f"{sorted(keys)} are none of low and high (with scale, count), mean and deviation"
+        )
+    low, high = _numbers(given, ("low", "high"))
+    scale = given.get("scale", "linear")
+    if scale not in ("linear", "logarithmic"):
+        raise DesignError(f"scale = {scale!r} is neither linear nor logarithmic")
+    if not low < high or (scale == "logarithmic" and low <= 0.0):
+        above = " above 0" if scale == "logarithmic" else ""
+        raise DesignError(f"low = {low} and high = {high} must be rising{above}")
+    uniform = Variation(name, low=low, high=high, logarithmic=scale == "logarithmic")
+    if "count" not in given:
+        return uniform
+    count = given["count"]
+    if type(count) is not int or count < 2:
+        raise DesignError(f"count = {count!r} must be a number of at least 2")
+    return uniform.with_values(tuple(uniform.at(k / (count - 1)) for k in range(count)))
+
+
+def _numbers(given: Mapping[str, Any], keys: Sequence[str]) -> list[float]:
+    for key in keys:
+        if type(given[key]) not in (int, float) or not math.isfinite(given[key]):
+            raise DesignError(f"{key} = {given[key]!r} is no number")
+    return [float(given[key]) for key in keys]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a campaign."""
+
+    number: int
+    seed: int
+    values: dict[str, Any]  # by part and variable
+
+
+def runs_of(sampling: Sampling, variations: Sequence[Variation]) -> list[Run]:
+    """All runs, in the order of their numbers."""
+    chosen = _grid(variations) if sampling.kind == "grid" else _drawn(sampling, variations)
+    names = [variation.name for variation in variations]
+    pairs = itertools.product(chosen, sampling.seeds)
+    return [
+        Run(number, seed, dict(zip(names, values, strict=True)))
+        for number, (values, seed) in enumerate(pairs)
+    ]
+
+
+def _grid(variations: Sequence[Variation]) -> list[tuple[Any, ...]]:
+    for variation in variations:
+        if not variation.values:
+            raise DesignError(
+                f"vary.{variation.name}: a grid needs a list, or a count beside low and high"
+            )
+    return list(itertools.product(*(variation.values for variation in variations)))
+
+
+def _drawn(sampling: Sampling, variations: Sequence[Variation]) -> list[tuple[Any, ...]]:
+    cube = _cube(sampling, len(variations))
+    return [
+        tuple(variation.at(float(share)) for variation, share in zip(variations, row, strict=True))
+        for row in cube
+    ]
+
+
+def _cube(sampling: Sampling, sides: int) -> Any:
+    """Points in the open unit cube."""
+    if sides == 0:
+        return np.zeros((sampling.samples, 0))
+    if sampling.kind == "random":
+        found = np.random.default_rng(sampling.seed).random((sampling.samples, sides))
+    else:
+        from scipy.stats import qmc
+
+        kinds = {"latin_hypercube": qmc.LatinHypercube, "sobol": qmc.Sobol}
+        sampler = kinds[sampling.kind](sides, seed=sampling.seed)
+        if sampling.kind == "sobol":  # the first samples of the next power of two
+            found = sampler.random_base2(max(0, math.ceil(math.log2(sampling.samples))))
+            found = found[: sampling.samples]
+        else:
+            found = sampler.random(sampling.samples)
+    tiny = 2.0**-53
+    return np.clip(found, tiny, 1.0 - tiny)

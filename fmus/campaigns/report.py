@@ -1,0 +1,173 @@
+"""A page about a campaign: what was varied, what came of it, and which runs to look at.
+
+One HTML file that needs no network: Plotly's script lies in it.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
+
+from fmus.campaigns.description import Campaign
+from fmus.campaigns.results import TABLE, Row
+
+PAGE = Path(__file__).parent / "page.html"
+#: Runs in the list of the worst, for each metric, and of those that failed.
+LISTED = 10
+#: Runs beyond it are drawn by every n-th.
+MOST_DRAWN = 5000
+
+
+def write_report(campaign: Campaign, rows: Sequence[Row], file: Path) -> Path:
+    """Write the page."""
+    done = [row for row in rows if row.status == "ok"]
+    metrics = [metric.name for metric in campaign.metrics]
+    varied = [variation.name for variation in campaign.variations]
+    drawn = done[:: max(1, -(-len(done) // MOST_DRAWN))]
+    figures: dict[str, Any] = {}
+    if drawn and (varied or len(metrics) > 1):
+        figures["coordinates"] = _figure(_coordinates(drawn, varied, metrics))
+    for metric in metrics:
+        figures[f"metric-{metric}"] = _figure(_scatter(drawn, varied, metric))
+    page = Template(PAGE.read_text(encoding="utf-8")).substitute(
+        name=escape(campaign.name),
+        about=escape(campaign.system.description),
+        runs=len(rows),
+        failed=len(rows) - len(done),
+        choices=len(varied),
+        seconds=f"{sum(row.seconds for row in rows):.1f}",
+        simulated=f"{campaign.stop * len(done):g}",
+        table=TABLE,
+        summary=_summary(done, metrics),
+        worst="".join(_worst(done, varied, metric) for metric in metrics),
+        failures=_failures([row for row in rows if row.status != "ok"]),
+        plotly=get_plotlyjs(),
+        # No text in it can end the element that it stands in.
+        data=json.dumps(figures, separators=(",", ":")).replace("</", "<\\/"),
+    )
+    aside = file.with_suffix(".part")
+    aside.write_text(page, encoding="utf-8")
+    aside.replace(file)
+    return file
+
+
+def _figure(figure: go.Figure) -> dict[str, Any]:
+    made = json.loads(figure.to_json())
+    made["layout"].pop("template", None)
+    return {"data": made["data"], "layout": made["layout"]}
+
+
+def _coordinates(rows: Sequence[Row], varied: Sequence[str], metrics: Sequence[str]) -> go.Figure:
+    """All runs over all that was varied and measured, coloured by the first metric."""
+    dimensions = [_dimension(name, [row.values[name] for row in rows]) for name in varied]
+    dimensions += [_dimension(name, [_number(row, name) for row in rows]) for name in metrics]
+    colors = [_number(row, metrics[0]) for row in rows] if metrics else None
+    line = {"color": colors, "colorscale": "Viridis", "showscale": bool(metrics)}
+    figure = go.Figure(go.Parcoords(dimensions=dimensions, line=line, labelangle=-15))
+    return figure.update_layout(margin={"l": 60, "r": 40, "t": 110, "b": 30})
+
+
+def _dimension(label: str, values: Sequence[Any]) -> dict[str, Any]:
+    """An axis; names and Booleans have their places on it."""
+    if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
+        return {"label": label, "values": list(values)}
+    names = sorted({str(value) for value in values})
+    places = [names.index(str(value)) for value in values]
+    return {"label": label, "values": places, "tickvals": [*range(len(names))], "ticktext": names}
+
+
+def _scatter(rows: Sequence[Row], varied: Sequence[str], metric: str) -> go.Figure:
+    """A metric over each variation, chosen by buttons; over the runs if nothing varies."""
+    over = [*varied, "run"]
+    numbers = [_number(row, metric) for row in rows]
+    figure = go.Figure()
+    for index, name in enumerate(over):
+        across = [row.run if name == "run" else row.values[name] for row in rows]
+        labels = [f"run {row.run}, seed {row.seed}" for row in rows]
+        marks = {"size": 5, "opacity": 0.6}
+        figure.add_scattergl(
+            x=across, y=numbers, mode="markers", text=labels, marker=marks, visible=index == 0
+        )
+    buttons = [
+        {
+            "label": name,
+            "method": "update",
+            "args": [{"visible": [n == name for n in over]}, {"xaxis.title.text": name}],
+        }
+        for name in over
+    ]
+    menu = {"buttons": buttons, "x": 0, "y": 1.2, "xanchor": "left", "yanchor": "top"}
+    return figure.update_layout(
+        yaxis_title=metric,
+        xaxis_title=over[0],
+        updatemenus=[menu],
+        showlegend=False,
+        margin={"l": 70, "r": 20, "t": 70, "b": 50},
+    )
+
+
+def _number(row: Row, metric: str) -> float | None:
+    value = row.metrics[metric]
+    return value if math.isfinite(value) else None
+
+
+def _summary(rows: Sequence[Row], metrics: Sequence[str]) -> str:
+    """Least, quartiles and largest of each metric."""
+    lines = []
+    for metric in metrics:
+        values = sorted(v for row in rows if (v := _number(row, metric)) is not None)
+        shares = (
+            [values[round(q * (len(values) - 1))] for q in (0, 0.25, 0.5, 0.75, 1)]
+            if values
+            else []
+        )
+        lines.append(_line([metric, len(values), *map(_text, shares)]))
+    return "".join(lines)
+
+
+def _worst(rows: Sequence[Row], varied: Sequence[str], metric: str) -> str:
+    """The runs with the largest numbers of a metric, as a table."""
+    known = [row for row in rows if _number(row, metric) is not None]
+    known.sort(key=lambda row: -row.metrics[metric])
+    head = _line(["run", metric, "seed", *varied, "files"], "th")
+    lines = [
+        _line(
+            [
+                row.run,
+                _text(row.metrics[metric]),
+                row.seed,
+                *(_text(row.values[name]) for name in varied),
+                _link(row.directory),
+            ]
+        )
+        for row in known[:LISTED]
+    ]
+    title = f"<h3>Largest {escape(metric)}</h3>"
+    return f'{title}<div class="wide"><table>{head}{"".join(lines)}</table></div>'
+
+
+def _failures(rows: Sequence[Row]) -> str:
+    if not rows:
+        return "<p>None.</p>"
+    head = _line(["run", "seed", "what was said"], "th")
+    lines = [_line([row.run, row.seed, escape(row.message)]) for row in rows[:LISTED]]
+    more = f"<p>And {len(rows) - LISTED} more.</p>" if len(rows) > LISTED else ""
+    return f'<div class="wide"><table>{head}{"".join(lines)}</table></div>{more}'
+
+
+def _link(directory: str) -> str:
+    return f'<a href="{escape(directory)}/">{escape(directory)}</a>' if directory else "none kept"
+
+
+def _text(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else escape(str(value))
+
+
+def _line(cells: Sequence[object], kind: str = "td") -> str:
+    return "<tr>" + "".join(f"<{kind}>{cell}</{kind}>" for cell in cells) + "</tr>"

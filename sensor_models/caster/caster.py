@@ -1,0 +1,131 @@
+"""The quick caster: ideal images of scenes that are divided by facets.
+
+Each part of the scene meets all rays; of what they hit, the nearest counts, and of facets at the
+same distance the lowest:
+
+    part 0 --cast--> keys --+
+    part 1 --cast--> keys --+--min--> the nearest facet of each ray: range, normal, values
+    part 2 --cast--> keys --+
+
+Rays go in blocks of rows, so a worker needs memory for its parts and a block, and whoever waits
+for the image for that image. A part answers for the rays that hit it alone. The minimum has no
+order (``kernels.caster.keys``): the image is the same to the bit for any number of parts and
+workers, in any order, and if a worker is lost midway.
+
+Source: VANE, quick caster. Not modelled: light; an image holds what facets are, as sensors' models
+take it.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.caster.part import Hits, Part
+from sensor_models.caster.parts import Parts
+from sensor_models.caster.views import View
+from sensor_models.crew import Crew, Failure, Resident, Task
+from sensor_models.kernels.caster.keys import FACET_BITS, MISS
+
+#: Rays of a block, about.
+BLOCK = 1 << 18
+
+Progress = Callable[[int, int], None]
+
+
+class CastError(RuntimeError):
+    """A part could not be cast."""
+
+
+@dataclass(frozen=True)
+class IdealImage:
+    """What each pixel sees, (rows, columns, ...)."""
+
+    distance: NDArray[np.float32]  # along the ray in m, inf for nothing
+    facet: NDArray[np.int64]  # number in the whole scene, -1 for nothing
+    weights: NDArray[np.float32]  # (..., 2): of the facet's second and third corner
+    normal: NDArray[np.float32]  # (..., 3), to the outside of the surface, 0 for nothing
+    values: NDArray[np.float32]  # (..., bands), NaN for nothing
+
+
+def cast(parts: Parts, view: View, crew: Crew, progress: Progress | None = None) -> IdealImage:
+    """Cast the rays of a view into all parts.
+
+    ``progress`` is called with how many of the blocks of all parts are done, and how many there
+    are. Parts stay with the workers of the crew, for the next view.
+    """
+    nearest = Nearest(view.shape, len(parts.bands))
+    pieces = list(_pieces(view.shape, len(parts.parts), crew.size))
+    tasks = (
+        Task(Part.cast, (Resident(Part, (parts, piece.part)), view, piece.first, piece.rows))
+        for piece in pieces
+    )
+    for done, outcome in enumerate(crew.run(tasks)):
+        if isinstance(outcome.result, Failure):
+            raise CastError(f"{parts.directory}: {outcome.result.message}")
+        nearest.take(pieces[outcome.index].first, outcome.result)
+        if progress is not None:
+            progress(done + 1, len(pieces))
+    return nearest.image()
+
+
+class Piece(NamedTuple):
+    """A block of rows that is cast into a part."""
+
+    part: int
+    first: int  # row
+    rows: int
+
+
+def _pieces(shape: tuple[int, int], parts: int, workers: int) -> Iterator[Piece]:
+    """All blocks of all parts, in an order that suits workers.
+
+    As many parts as there are workers are done with before others are begun, so a worker whose
+    memory does not hold all its parts opens each of them once.
+    """
+    rows, columns = shape
+    step = max(1, BLOCK // columns)
+    for group in range(0, parts, workers):
+        for first in range(0, rows, step):
+            for part in range(group, min(group + workers, parts)):
+                yield Piece(part, first, min(step, rows - first))
+
+
+class Nearest:
+    """The nearest hits of all that was told so far."""
+
+    def __init__(self, shape: tuple[int, int], bands: int) -> None:
+        self._shape = shape
+        count = shape[0] * shape[1]
+        self._keys = np.full(count, MISS, np.uint64)
+        self._weights = np.zeros((count, 2), np.float32)
+        self._normals = np.zeros((count, 3), np.float32)
+        self._values = np.full((count, bands), np.nan, np.float32)
+
+    def take(self, first_row: int, hits: Hits) -> None:
+        """Consider what a part says of a block that begins at a row."""
+        rays = hits.rays + first_row * self._shape[1]
+        nearer = hits.keys < self._keys[rays]
+        rays = rays[nearer]
+        self._keys[rays] = hits.keys[nearer]
+        self._weights[rays] = hits.weights[nearer]
+        self._normals[rays] = hits.normals[nearer]
+        self._values[rays] = hits.values[nearer]
+
+    def image(self) -> IdealImage:
+        """The image so far."""
+        missed = self._keys == np.uint64(MISS)
+        bits = (self._keys >> np.uint64(FACET_BITS)).astype(np.uint32)
+        distance = bits.view(np.float32)
+        distance[missed] = np.inf
+        facet = (self._keys & np.uint64((1 << FACET_BITS) - 1)).astype(np.int64)
+        facet[missed] = -1
+        return IdealImage(
+            distance.reshape(self._shape),
+            facet.reshape(self._shape),
+            self._weights.reshape(*self._shape, 2),
+            self._normals.reshape(*self._shape, 3),
+            self._values.reshape(*self._shape, -1),
+        )

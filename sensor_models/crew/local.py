@@ -1,0 +1,206 @@
+"""A crew of processes on this machine.
+
+Each process has a pipe. It is sent two tasks, so that it has the next one at hand when it is done
+with one. Tasks with residents go to the process that has these, and where none has, to that with
+the fewest: a process holds its share and nothing else. When a process ends, whatever ended it,
+another one takes its place, its tasks and its residents.
+
+Processes end when the crew is closed, and when the process that made it ends, even if it is
+killed: their pipe is then closed.
+"""
+
+import contextlib
+import math
+import multiprocessing
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from types import TracebackType
+from typing import Any
+
+from sensor_models.core.quantities import ParameterError
+from sensor_models.crew.tasks import ATTEMPTS, Failure, Outcome, Resident, Task, attempt
+
+#: Tasks that a process has at once.
+AT_HAND = 2
+#: Tasks that wait here, for each process, before no more are taken from the caller.
+WAITING = 64
+
+
+def _serve(pipe: Connection, memory: float) -> None:
+    """Do tasks until there are no more."""
+    residents = _Residents(memory)
+    with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
+        while True:
+            index, task = pipe.recv()
+            result = attempt(_call, (task, residents))
+            try:
+                pipe.send((index, result))
+            except (TypeError, AttributeError, ValueError) as error:  # cannot be pickled
+                pipe.send((index, Failure(f"its result cannot be sent: {error}")))
+
+
+def _call(task: Task, residents: "_Residents") -> Any:
+    return task.function(*map(residents.argument, task.arguments))
+
+
+class _Residents:
+    """What a process holds for its tasks, within a memory; what was used last stays."""
+
+    def __init__(self, memory: float) -> None:
+        self._memory = memory
+        self._held: dict[Resident, Any] = {}
+
+    def argument(self, argument: Any) -> Any:
+        """The argument of a call, a resident itself for what stands for it."""
+        if not isinstance(argument, Resident):
+            return argument
+        value = self._held.pop(argument, None)
+        if value is None:
+            value = argument.function(*argument.arguments)
+            room = self._memory - sys.getsizeof(value)
+            while self._held and sum(map(sys.getsizeof, self._held.values())) > room:
+                del self._held[next(iter(self._held))]
+        self._held[argument] = value
+        return value
+
+
+class _Worker:
+    """A process with its pipe and what it was given."""
+
+    def __init__(self, memory: float) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process: BaseProcess = context.Process(
+            target=_serve, args=(theirs, memory), daemon=True
+        )
+        self.process.start()
+        theirs.close()
+        self.tasks: dict[int, Task] = {}
+        self.homes: set[Resident] = set()
+
+    def send(self, index: int, task: Task) -> None:
+        self.tasks[index] = task
+        self.homes.update(task.homes)
+        with contextlib.suppress(OSError):  # it has ended, which is seen when it is waited for
+            self.pipe.send((index, task))
+
+    def end(self) -> None:
+        self.pipe.close()
+        self.process.terminate()
+        self.process.join()
+
+
+class LocalCrew:
+    """So many processes of this machine. It has one caller at a time.
+
+    ``memory`` in bytes is what the residents of a process may take together, by what they say of
+    themselves; those that were not used for longest go first.
+    """
+
+    def __init__(self, size: int, memory: float = math.inf) -> None:
+        if size < 1:
+            raise ParameterError(f"workers = {size} is out of range, allowed is at least 1")
+        self._workers = [_Worker(memory) for _ in range(size)]
+        self._memory = memory
+        self._attempts: dict[int, int] = {}
+
+    @property
+    def size(self) -> int:
+        """How many processes there are."""
+        return len(self._workers)
+
+    @property
+    def processes(self) -> list[int]:
+        """Their numbers in the system."""
+        return [worker.process.pid or 0 for worker in self._workers]
+
+    def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
+        """Do tasks; see ``Crew``."""
+        source = enumerate(tasks)
+        waiting: deque[tuple[int, Task]] = deque()
+        self._attempts.clear()
+        try:
+            while True:
+                for entry in source:
+                    waiting.append(entry)
+                    if len(waiting) >= WAITING * self.size:
+                        break
+                self._share_out(waiting)
+                if not any(worker.tasks for worker in self._workers):
+                    return
+                yield from self._outcomes(waiting)
+        finally:  # the caller may have enough
+            for worker in self._workers:
+                if worker.tasks:
+                    self._replace(worker)
+
+    def _share_out(self, waiting: deque[tuple[int, Task]]) -> None:
+        """Send tasks to the processes that have room and should do them."""
+        left = []
+        while waiting and any(len(worker.tasks) < AT_HAND for worker in self._workers):
+            index, task = waiting.popleft()
+            worker = self._home_of(task)
+            if len(worker.tasks) < AT_HAND:
+                worker.send(index, task)
+            else:
+                left.append((index, task))
+        waiting.extendleft(reversed(left))
+
+    def _home_of(self, task: Task) -> _Worker:
+        """The process for a task: that with its residents, else the one with least to do."""
+        needed = set(task.homes)
+        for worker in self._workers:
+            if needed & worker.homes:
+                return worker
+        if needed:
+            return min(self._workers, key=lambda w: (len(w.homes), len(w.tasks)))
+        return min(self._workers, key=lambda w: len(w.tasks))
+
+    def _outcomes(self, waiting: deque[tuple[int, Task]]) -> Iterator[Outcome]:
+        """What has come back, after waiting for at least something."""
+        by_pipe = {worker.pipe: worker for worker in self._workers if worker.tasks}
+        for pipe in wait(list(by_pipe)):
+            worker = by_pipe[pipe]  # type: ignore[index]
+            try:
+                index, result = worker.pipe.recv()
+            except (EOFError, OSError):
+                yield from self._begin_again(worker, waiting)
+                continue
+            del worker.tasks[index]
+            yield Outcome(index, result)
+
+    def _begin_again(self, worker: _Worker, waiting: deque[tuple[int, Task]]) -> Iterator[Outcome]:
+        """Have the tasks of a process that has ended done by another one."""
+        worker.process.join()
+        self._replace(worker)
+        for place, (index, task) in enumerate(worker.tasks.items()):
+            if place == 0:  # the one it was at
+                self._attempts[index] = self._attempts.get(index, 0) + 1
+            if self._attempts.get(index, 0) >= ATTEMPTS:
+                ended = f"its process ended {ATTEMPTS} times ({worker.process.exitcode})"
+                yield Outcome(index, Failure(ended))
+            else:
+                waiting.appendleft((index, task))
+
+    def _replace(self, worker: _Worker) -> None:
+        worker.end()
+        self._workers[self._workers.index(worker)] = _Worker(self._memory)
+
+    def close(self) -> None:
+        """End the processes."""
+        for worker in self._workers:
+            worker.end()
+
+    def __enter__(self) -> "LocalCrew":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

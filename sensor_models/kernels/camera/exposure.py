@@ -1,0 +1,373 @@
+"""The light that the pixels of a camera get from a scene while they are exposed.
+
+The image is worked through in tiles of neighbours that fill a packet of rays. Each ray of a pixel
+is the root of a tree (``kernels.light.tree``): what it meets through glass and in mirrors, and
+the media on its way, bring light to it, which ``shading`` works out for all wavelengths. Of these
+a pixel keeps one number for each band.
+
+    L = W (radiance of the surface, or of the sky)       at the end of each branch
+      + W L_sky (1 - e^(-a s))                           for each stretch s of a medium
+
+W is what is left on the way to the camera: of the tree, and the colours of glass and metal. In a
+mirror whose sun is in its highlight (``shading``) the sun is not seen a second time.
+
+Rows may be exposed one after the other, and a ray is sent within the exposure of its row: ray k of
+m at (k + a draw) / m of it, the only one of a pixel at its beginning.
+
+Source: PHYSICS-2, 32.3 and 32.5. Deviation: a single ray is not spread over the exposure, which
+would be noise instead of blur.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.kernels.camera.layout import corner_of, pixel_of, tiles_of
+from sensor_models.kernels.camera.lights import Light
+from sensor_models.kernels.camera.shading import (
+    ALONG_OF,
+    DRAW_OF,
+    LENGTH_OF,
+    MATERIAL_OF,
+    NORMAL_OF,
+    PLACE_OF,
+    RAY_OF,
+    TIME_OF,
+    Shop,
+    light_points,
+    new_shop,
+    triple,
+)
+from sensor_models.kernels.compiling import njit
+from sensor_models.kernels.light.arrivals import (
+    ALONG_X,
+    ENTITY,
+    FROM_SURFACE,
+    KIND,
+    LABEL,
+    MATERIAL,
+    MEDIUM,
+    MISSED,
+    NODE,
+    NORMAL_X,
+    OWNER,
+    PLACE_X,
+    RAY,
+    STRENGTH,
+    TIME,
+    WEIGHT,
+)
+from sensor_models.kernels.light.media import ABSORPTION, transmission
+from sensor_models.kernels.light.paths import Path
+from sensor_models.kernels.light.surfaces import DIELECTRIC
+from sensor_models.kernels.light.surfaces import KIND as SURFACE_KIND
+from sensor_models.kernels.light.tree import (
+    Tree,
+    arrive,
+    branches_left,
+    go_on,
+    new_tree,
+    send,
+    set_out,
+    trace,
+)
+from sensor_models.kernels.math.philox import uniform
+from sensor_models.kernels.tracing.embree import WIDTH
+from sensor_models.kernels.tracing.packets import ACCESS, Triple, drop_ray
+from sensor_models.kernels.tracing.rays import claim
+from sensor_models.kernels.tracing.scene_view import SceneView
+from sensor_models.kernels.tracing.sensor_poses import rotate
+
+Floats = NDArray[np.float64]
+
+#: Tiles that a thread claims at once.
+CHUNK = 16
+#: Bits of the numbers that draws go by: nodes of a tree, rays of a pixel.
+NODE_BITS, SAMPLE_BITS = 10, 6
+#: Nodes of a tree of the greatest depth.
+MOST_NODES = 2**NODE_BITS
+MOST_SAMPLES = 2**SAMPLE_BITS
+
+
+class Shot(NamedTuple):
+    """When and where rays of a frame start and go."""
+
+    rows: int
+    columns: int
+    samples: int  # rays of each pixel
+    factor: int  # rows that are exposed together
+    directions: Floats  # (pixels, 3), unit vectors in the sensor frame
+    poses: Floats  # (knots, 12), evenly over the frame, one for a camera at rest
+    inside: NDArray[np.int32]  # (knots, volumes): what the camera is in
+    row_share: float  # of the frame, from the beginning of a row to that of the next
+    exposed_share: float  # of the frame, that a row is exposed
+    response: Floats  # (bands, wavelengths): of radiance
+    key: NDArray[np.uint64]  # of the instants
+    scene_media: int  # rows of ``Path.media`` that are no insides of materials
+
+
+class Picture(NamedTuple):
+    """What the pixels see, (pixels,) each; of no pixels where it is not wanted."""
+
+    light: NDArray[np.float32]  # (pixels, bands)
+    distance: NDArray[np.float32]  # of the first surface, inf for none
+    entity: NDArray[np.int32]
+    label: NDArray[np.int32]
+    owner: NDArray[np.int32]  # of the facet, -1 for none
+    material: NDArray[np.int32]
+
+
+class Desk(NamedTuple):
+    """What a thread works with."""
+
+    tree: Tree
+    shop: Shop
+    glow: Floats  # (WIDTH, wavelengths): the light of the rays of a tile
+    met: NDArray[np.int64]  # (WIDTH, MOST_NODES): materials at the nodes of their trees
+    tint: Floats  # (wavelengths,)
+    starts: Floats  # (WIDTH, 3)
+
+
+@njit(cache=True)
+def new_desk(wavelengths: int) -> Desk:
+    """Room for the work of one thread."""
+    return Desk(
+        new_tree(),
+        new_shop(wavelengths),
+        np.zeros((WIDTH, wavelengths)),
+        np.zeros((WIDTH, MOST_NODES), np.int64),
+        np.ones(wavelengths),
+        np.zeros((WIDTH, 3)),
+    )
+
+
+@njit(**ACCESS)
+def blend_pose(poses: Floats, share: float, pose: Floats) -> int:
+    """Write the pose at a share of the frame; returns the knot before it."""
+    spans = len(poses) - 1
+    knot = min(max(int(share * spans), 0), max(spans - 1, 0))
+    part = share * spans - knot if spans > 0 else 0.0
+    after = min(knot + 1, spans)
+    for k in range(12):
+        pose[k] = poses[knot, k] + part * (poses[after, k] - poses[knot, k])
+    return knot
+
+
+@njit(**ACCESS)
+def instant_of(shot: Shot, light: Light, pixel: int, sample: int) -> float:
+    """When a ray of a pixel is sent, as a share of the frame."""
+    row = pixel // shot.columns // shot.factor
+    begun: float = row * shot.row_share
+    if shot.samples == 1 or shot.exposed_share == 0.0:
+        return begun
+    draw = uniform(shot.key, light.frame, (pixel << SAMPLE_BITS) + sample)
+    return float(begun + (sample + draw) / shot.samples * shot.exposed_share)
+
+
+@njit(**ACCESS)
+def aim_at(
+    view: SceneView,
+    path: Path,
+    light: Light,
+    shot: Shot,
+    desk: Desk,
+    pose: Floats,
+    lane: int,
+    pixel: int,
+    sample: int,
+) -> None:
+    """Send a ray of a pixel."""
+    time = instant_of(shot, light, pixel, sample)
+    knot = blend_pose(shot.poses, time, pose)
+    d = shot.directions
+    along = rotate(pose, (d[pixel, 0], d[pixel, 1], d[pixel, 2]))
+    origin = (pose[9], pose[10], pose[11])
+    for k in range(3):
+        desk.starts[lane, k] = origin[k]
+    number = (pixel << SAMPLE_BITS) + sample
+    set_out(path, desk.tree, lane, lane, number, origin, along, 1.0, time, shot.inside, knot)
+    send(view, path, desk.tree, lane)
+
+
+@njit(**ACCESS)
+def color_way(path: Path, light: Light, desk: Desk, lane: int, node: int, weight: float) -> bool:
+    """Write what glass and mirrors left of the light of a node; whether a coat mirrored it."""
+    tint, mirrored = desk.tint, False
+    for k in range(len(tint)):
+        tint[k] = weight
+    while node > 0:
+        side, node = node & 1, (node - 1) >> 1
+        material = desk.met[lane, node]
+        clear = path.surfaces[material, SURFACE_KIND] == DIELECTRIC
+        if clear and side == 0:
+            for k in range(len(tint)):
+                tint[k] *= light.clear[material, k]
+        elif not clear:
+            mirrored = True
+            for k in range(len(tint)):
+                tint[k] *= light.top[material, k]
+    return mirrored
+
+
+@njit(**ACCESS)
+def add_sky(light: Light, desk: Desk, lane: int, along: Triple, hazy: bool, mirrored: bool) -> None:
+    """Add what a ray sees that meets nothing."""
+    glow, tint, sun = desk.glow, desk.tint, light.toward_sun
+    if hazy or along[2] >= 0.0:
+        for k in range(len(tint)):
+            glow[lane, k] += tint[k] * light.sky[k]
+    else:
+        for k in range(len(tint)):
+            glow[lane, k] += tint[k] * light.ground[k]
+    cosine = along[0] * sun[0] + along[1] * sun[1] + along[2] * sun[2]
+    if light.is_sunny and not mirrored and cosine >= light.disc_cosine:
+        for k in range(len(tint)):
+            glow[lane, k] += tint[k] * light.disc[k]
+
+
+@njit(**ACCESS)
+def add_haze(path: Path, light: Light, desk: Desk, row: int, lane: int) -> None:
+    """Add the light that a stretch of a medium scatters to the camera."""
+    numbers, medium = desk.tree.arrivals.numbers, desk.tree.arrivals.ids[row, MEDIUM]
+    share = 1.0 - transmission(path.media[medium, ABSORPTION], numbers[row, STRENGTH])
+    for k in range(len(desk.tint)):
+        desk.glow[lane, k] += share * desk.tint[k] * light.sky[k]
+
+
+@njit(**ACCESS)
+def describe(desk: Desk, picture: Picture, row: int, lane: int, pixel: int) -> None:
+    """Write which surface a pixel sees first."""
+    numbers, ids = desk.tree.arrivals.numbers, desk.tree.arrivals.ids
+    square = 0.0
+    for k in range(3):
+        square += (numbers[row, PLACE_X + k] - desk.starts[lane, k]) ** 2
+    picture.distance[pixel] = math.sqrt(square)
+    picture.entity[pixel], picture.label[pixel] = ids[row, ENTITY], ids[row, LABEL]
+    picture.owner[pixel], picture.material[pixel] = ids[row, OWNER], ids[row, MATERIAL]
+
+
+@njit(**ACCESS)
+def put_point(desk: Desk, row: int, lane: int, draw: int) -> None:
+    """Have a surface wait for its light."""
+    numbers, ids, points = desk.tree.arrivals.numbers, desk.tree.arrivals.ids, desk.shop.points
+    place = points.held[0]
+    points.held[0] = place + 1
+    square = 0.0
+    for k in range(3):
+        points.numbers[place, PLACE_OF + k] = numbers[row, PLACE_X + k]
+        points.numbers[place, NORMAL_OF + k] = numbers[row, NORMAL_X + k]
+        points.numbers[place, ALONG_OF + k] = numbers[row, ALONG_X + k]
+        square += (numbers[row, PLACE_X + k] - desk.starts[lane, k]) ** 2
+    points.numbers[place, TIME_OF] = numbers[row, TIME]
+    points.numbers[place, LENGTH_OF] = math.sqrt(square)
+    points.ids[place, RAY_OF], points.ids[place, MATERIAL_OF] = lane, ids[row, MATERIAL]
+    points.ids[place, DRAW_OF] = draw
+    for k in range(len(desk.tint)):
+        points.tint[place, k] = desk.tint[k]
+
+
+@njit(**{**ACCESS, "forceinline": False})
+def take_in(
+    view: SceneView,
+    path: Path,
+    light: Light,
+    shot: Shot,
+    desk: Desk,
+    picture: Picture,
+    corner: tuple[int, int],
+    sample: int,
+) -> None:
+    """Make light of what has arrived."""
+    arrivals, points = desk.tree.arrivals, desk.shop.points
+    for row in range(arrivals.held[0]):
+        lane, node, kind = arrivals.ids[row, RAY], arrivals.ids[row, NODE], arrivals.ids[row, KIND]
+        medium = arrivals.ids[row, MEDIUM]
+        hazy = medium < shot.scene_media and path.media[medium, ABSORPTION] > 0.0
+        if kind != FROM_SURFACE and kind != MISSED and not hazy:
+            continue
+        mirrored = color_way(path, light, desk, lane, node, arrivals.numbers[row, WEIGHT])
+        if kind == MISSED:
+            along = triple(arrivals.numbers, row, ALONG_X)
+            add_sky(light, desk, lane, along, hazy, mirrored)
+        elif kind != FROM_SURFACE:
+            add_haze(path, light, desk, row, lane)
+        else:
+            material = arrivals.ids[row, MATERIAL]
+            desk.met[lane, node] = material
+            pixel = pixel_of(shot, corner, lane)
+            if node == 0 and sample == 0 and picture.distance.size:
+                describe(desk, picture, row, lane, pixel)
+            if path.surfaces[material, SURFACE_KIND] != DIELECTRIC:
+                number = (pixel << SAMPLE_BITS) + sample
+                put_point(desk, row, lane, (number << NODE_BITS) + node)
+            if points.held[0] == WIDTH:
+                light_points(view, path, light, desk.shop, desk.glow)
+    arrivals.held[0] = 0
+
+
+@njit(**{**ACCESS, "forceinline": False})
+def expose_tile(
+    view: SceneView,
+    path: Path,
+    light: Light,
+    shot: Shot,
+    desk: Desk,
+    pose: Floats,
+    picture: Picture,
+    tile: int,
+) -> None:
+    """All rays of the pixels of a tile."""
+    corner, tree, glow = corner_of(shot, tile), desk.tree, desk.glow
+    glow[:] = 0.0
+    for sample in range(shot.samples):
+        for lane in range(WIDTH):
+            pixel = pixel_of(shot, corner, lane)
+            if pixel < 0:
+                drop_ray(tree.packet, lane)
+            else:
+                aim_at(view, path, light, shot, desk, pose, lane, pixel, sample)
+                if sample == 0 and picture.distance.size:
+                    picture.distance[pixel] = math.inf
+                    picture.entity[pixel] = picture.label[pixel] = -1
+                    picture.owner[pixel] = picture.material[pixel] = -1
+        trace(view, tree)
+        arrive(view, path, tree)
+        take_in(view, path, light, shot, desk, picture, corner, sample)
+        while branches_left(tree) > 0:
+            go_on(view, path, tree)
+            take_in(view, path, light, shot, desk, picture, corner, sample)
+        if desk.shop.points.held[0] > 0:
+            light_points(view, path, light, desk.shop, glow)
+    for lane in range(WIDTH):
+        pixel = pixel_of(shot, corner, lane)
+        if pixel >= 0:
+            for band in range(len(shot.response)):
+                total = 0.0
+                for k in range(glow.shape[1]):
+                    total += shot.response[band, k] * glow[lane, k]
+                picture.light[pixel, band] = total / shot.samples
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def expose(
+    view: SceneView,
+    claims: NDArray[np.int64],
+    path: Path,
+    light: Light,
+    shot: Shot,
+    picture: Picture,
+    lost: NDArray[np.int64],
+) -> None:
+    """All pixels of a frame; ``lost`` counts what limits of the tree cut off."""
+    desk, pose = new_desk(len(light.sun)), np.zeros(12)
+    total = tiles_of(shot)
+    first = claim(claims) * CHUNK
+    while first < total:
+        for tile in range(first, min(first + CHUNK, total)):
+            expose_tile(view, path, light, shot, desk, pose, picture, tile)
+        for limit in range(len(lost[0])):
+            lost[first // CHUNK, limit] = desk.tree.lost[limit]
+            desk.tree.lost[limit] = 0
+        first = claim(claims) * CHUNK

@@ -1,0 +1,221 @@
+"""One way to declare a compiled kernel and to call it, wherever its machine code comes from.
+
+``njit`` and ``cfunc`` take the place of Numba's decorators, with the same options, and
+``intrinsic`` that of its own. None of them imports Numba. A kernel that is called looks for its
+machine code by the kinds of its arguments: among what it was called with before, in the cache, and
+only then has Numba compile it; Numba is imported then, and what it makes is kept (``cache``). In a
+kernel that Numba compiles, others stand for Numba's own functions: what a kernel calls is compiled
+with it, and never taken from the cache. So equal sources give equal bits, whatever was cached.
+
+A kernel that cannot be kept is called through Numba as long as the process lives: one that takes
+what kernels here do not (``values``), or that Numba has compiled in a way that is not known.
+"""
+
+import ctypes
+import functools
+import hashlib
+import inspect
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from sensor_models.kernels import cache, machine_code, object_files
+from sensor_models.kernels.machine_code import Call
+from sensor_models.kernels.quick import QuickWords, quick_words
+from sensor_models.kernels.values import (
+    Kind,
+    UnknownKindError,
+    ctypes_of,
+    fits,
+    kind_of,
+    kinds_in,
+)
+
+Function = Callable[..., Any]
+
+_log = logging.getLogger(__name__)
+_lock = threading.RLock()
+#: What keeps kernels between processes, by the modules that they are in.
+_store = cache.STORE
+
+
+class Stats:
+    """Where the machine code of a kernel came from, for each kind of arguments."""
+
+    def __init__(self) -> None:
+        self.from_cache = 0
+        self.compiled = 0
+
+
+class Kernel:
+    """A compiled function: floats, integers, truth values, arrays and tuples of them."""
+
+    __name__: str
+    __qualname__: str
+    #: Whether C may call it, too.
+    for_c = False
+
+    def __init__(self, function: Function, signature: Any, options: dict[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self.stats = Stats()
+        self._signature = signature
+        self._options = {**options, "cache": False}
+        parameters = inspect.signature(function).parameters
+        self._count = len(parameters)
+        self._calls: dict[tuple[Kind, ...], Function] = {}
+        #: How words are made without looking at each argument in Python, and who takes them.
+        self._quick: list[tuple[QuickWords, Function]] = []
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call it with numbers, arrays and tuples of them."""
+        if named or len(arguments) != self._count:
+            arguments = self._bound(arguments, named)
+        for quick, run in self._quick:
+            words = quick.of(arguments)
+            if words is not None:
+                return run(words)
+        try:
+            call = self._find(tuple([kind_of(value) for value in arguments]))
+        except UnknownKindError:
+            return self.dispatcher(*arguments)
+        return call(arguments)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.__module__}.{self.__qualname__}>"
+
+    def _bound(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        bound = inspect.signature(self.py_func).bind(*arguments, **named)
+        bound.apply_defaults()
+        return bound.args
+
+    # ---- Numba's side ------------------------------------------------------------------------
+
+    @functools.cached_property
+    def dispatcher(self) -> Any:
+        """Numba's function."""
+        import numba
+
+        given = () if self._signature is None else (self._signature,)
+        return numba.njit(*given, **self._options)(self.py_func)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What Numba takes a kernel for that another one calls."""
+        return self.dispatcher._numba_type_
+
+    # ---- machine code ------------------------------------------------------------------------
+
+    def _find(self, kinds: tuple[Kind, ...]) -> Function:
+        """Machine code for arguments of these kinds."""
+        found = self._calls.get(kinds)
+        if found is not None:
+            return found
+        with _lock:
+            if kinds not in self._calls:
+                self._calls[kinds] = self._load(kinds) or self._compile(kinds)
+                self._add_quick(self._calls[kinds], kinds)
+            return self._calls[kinds]
+
+    def _add_quick(self, call: Function, kinds: tuple[Kind, ...]) -> None:
+        if isinstance(call, Call) and not self.for_c:
+            words = quick_words(call.arguments, kinds)
+            if words is not None:
+                self._quick.append((words, call.run))
+
+    def _name(self, kinds: tuple[Kind, ...]) -> str:
+        """A name for the machine code that no other one has."""
+        where = (self.__module__[self.__module__.find("sensor_models") :], self.__qualname__)
+        line = self.py_func.__code__.co_firstlineno
+        key = hashlib.sha256(repr((where, line, kinds)).encode()).hexdigest()[:32]
+        return f"{self.__name__}_{key}"
+
+    def _load(self, kinds: tuple[Kind, ...]) -> Call | None:
+        code = _store.load(self.__module__, self._name(kinds))
+        if code is None:
+            return None
+        self.stats.from_cache += 1
+        return machine_code.load(code)
+
+    def _compile(self, kinds: tuple[Kind, ...]) -> Function:
+        self.stats.compiled += 1
+        compiled, own = self._compiled(kinds)
+        nogil = bool(self._options.get("nogil"))
+        try:
+            code = object_files.make(self._name(kinds), compiled, own, nogil, self.for_c)
+        except Exception as reason:  # a changed private interface may raise anything
+            _log.debug("%r is called through Numba: %r", self, reason)
+            return lambda arguments: self.dispatcher(*arguments)
+        _store.save(self.__module__, code)
+        return machine_code.load(code)
+
+    def _compiled(self, kinds: tuple[Kind, ...]) -> tuple[Any, tuple[Kind, ...]]:
+        """What Numba makes of it for arguments of these kinds, and the kinds that it takes."""
+        if self._signature is None:
+            types = tuple(object_files.type_of_kind(kind) for kind in kinds)
+            self.dispatcher.compile(types)
+            return self.dispatcher.overloads[types], kinds
+        ((types, compiled),) = self.dispatcher.overloads.items()
+        own = tuple(object_files.kind_of_type(found) for found in types)
+        if len(own) != len(kinds) or not all(map(fits, kinds, own)):
+            raise TypeError(f"{self!r} takes {own}, not {kinds}")
+        return compiled, own
+
+
+class Callback(Kernel):
+    """A compiled function that C calls by its address."""
+
+    for_c = True
+
+    @functools.cached_property
+    def ctypes(self) -> Any:
+        """It as a function of ctypes, which gives up Python's lock."""
+        result, *arguments = kinds_in(self._signature)
+        call = self._find(tuple(arguments))
+        if not isinstance(call, Call):  # it is called through Numba
+            import numba
+
+            return numba.cfunc(self._signature, **self._options)(self.py_func).ctypes
+        types = [ctypes_of(kind) for kind in (result, *arguments)]
+        return ctypes.CFUNCTYPE(*types)(call.c_address)
+
+    @property
+    def address(self) -> int:
+        """Where it is."""
+        return int(ctypes.cast(self.ctypes, ctypes.c_void_p).value or 0)
+
+
+class Intrinsic:
+    """A function that Numba makes code of, for kernels to call."""
+
+    def __init__(self, function: Function) -> None:
+        self.__doc__, self.__module__ = function.__doc__, function.__module__
+        self._function = function
+
+    @functools.cached_property
+    def _numba_type_(self) -> Any:
+        from numba.core.registry import cpu_target
+        from numba.extending import intrinsic as numba_intrinsic
+
+        made = numba_intrinsic(self._function)
+        cpu_target.typing_context.refresh()  # so that it knows what was made just now
+        return cpu_target.typing_context.resolve_value_type(made)
+
+
+def njit(*given: Any, **options: Any) -> Any:
+    """Numba's ``njit``: a decorator, with a signature and options or without."""
+    if given and callable(given[0]):
+        return Kernel(given[0], None, options)
+    signature = given[0] if given else None
+    return lambda function: Kernel(function, signature, options)
+
+
+def cfunc(signature: str, **options: Any) -> Callable[[Function], Callback]:
+    """Numba's ``cfunc``: a decorator."""
+    return lambda function: Callback(function, signature, options)
+
+
+def intrinsic(function: Function) -> Any:
+    """Numba's ``intrinsic``: a decorator."""
+    return Intrinsic(function)

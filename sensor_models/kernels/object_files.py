@@ -1,0 +1,270 @@
+"""Object files of kernels, made of what Numba has compiled (``machine_code`` says what is in one).
+
+From Numba's module all that the kernel does not need is dropped, and with it every reference to
+Python. What is left calls the C library, Embree, and functions for the memory of arrays and lists,
+which are added here. An object that would call anything else is not made (``UnsuitableError``):
+such a kernel is called through Numba.
+
+Numba's convention of calls, and its modules of compiled functions, are private to it; its version
+is bounded in pyproject.toml.
+"""
+
+import re
+from typing import Any
+
+import numpy as np
+
+from sensor_models.kernels.machine_code import MachineCode, address_of
+from sensor_models.kernels.values import PLAIN, Kind, class_at, place_of
+
+#: Memory of arrays and lists: Numba's header (count, destructor, its information, address, size,
+#: external), and the items, aligned, behind it, or apart where they grow. Numba's code counts, and
+#: calls ``NRT_MemInfo_call_dtor`` at 0.
+RUNTIME = """
+declare ptr @malloc(i64)
+declare ptr @realloc(ptr, i64)
+declare void @free(ptr)
+
+define ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 %align) {
+  %wide = zext i32 %align to i64
+  %small = icmp ult i64 %wide, 16
+  %step = select i1 %small, i64 16, i64 %wide
+  %room = add i64 %size, 48
+  %total = add i64 %room, %step
+  %block = call ptr @malloc(i64 %total)
+  %missing = icmp eq ptr %block, null
+  br i1 %missing, label %out, label %fill
+fill:
+  %start = ptrtoint ptr %block to i64
+  %behind = add i64 %start, 47
+  %beyond = add i64 %behind, %step
+  %down = sub i64 0, %step
+  %place = and i64 %beyond, %down
+  %items = inttoptr i64 %place to ptr
+  call void @sensor_fmus_header(ptr %block, ptr null, ptr null, ptr %items, i64 %size)
+  br label %out
+out:
+  ret ptr %block
+}
+
+define ptr @NRT_MemInfo_alloc(i64 %size) {
+  %block = call ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 16)
+  ret ptr %block
+}
+
+define ptr @NRT_MemInfo_new_varsize_dtor(i64 %size, ptr %destructor) {
+  %items = call ptr @malloc(i64 %size)
+  %block = call ptr @malloc(i64 48)
+  call void @sensor_fmus_header(
+    ptr %block, ptr @sensor_fmus_free, ptr %destructor, ptr %items, i64 %size)
+  ret ptr %block
+}
+
+define ptr @NRT_MemInfo_varsize_realloc(ptr %block, i64 %size) {
+  %data = getelementptr i8, ptr %block, i64 24
+  %length = getelementptr i8, ptr %block, i64 32
+  %before = load ptr, ptr %data
+  %items = call ptr @realloc(ptr %before, i64 %size)
+  store ptr %items, ptr %data
+  store i64 %size, ptr %length
+  ret ptr %items
+}
+
+define void @NRT_MemInfo_call_dtor(ptr %block) {
+  %place = getelementptr i8, ptr %block, i64 8
+  %destructor = load ptr, ptr %place
+  %none = icmp eq ptr %destructor, null
+  br i1 %none, label %out, label %destroy
+destroy:
+  %next = getelementptr i8, ptr %block, i64 16
+  %information = load ptr, ptr %next
+  %data = getelementptr i8, ptr %block, i64 24
+  %items = load ptr, ptr %data
+  %length = getelementptr i8, ptr %block, i64 32
+  %size = load i64, ptr %length
+  call void %destructor(ptr %items, i64 %size, ptr %information)
+  br label %out
+out:
+  call void @free(ptr %block)
+  ret void
+}
+
+define void @sensor_fmus_free(ptr %items, i64 %size, ptr %destructor) {
+  %none = icmp eq ptr %destructor, null
+  br i1 %none, label %out, label %destroy
+destroy:
+  call void %destructor(ptr %items, i64 %size, ptr null)
+  br label %out
+out:
+  call void @free(ptr %items)
+  ret void
+}
+
+define void @sensor_fmus_header(ptr %block, ptr %destructor, ptr %next, ptr %items, i64 %size) {
+  store i64 1, ptr %block
+  %first = getelementptr i8, ptr %block, i64 8
+  store ptr %destructor, ptr %first
+  %second = getelementptr i8, ptr %block, i64 16
+  store ptr %next, ptr %second
+  %third = getelementptr i8, ptr %block, i64 24
+  store ptr %items, ptr %third
+  %fourth = getelementptr i8, ptr %block, i64 32
+  store i64 %size, ptr %fourth
+  %fifth = getelementptr i8, ptr %block, i64 40
+  store ptr null, ptr %fifth
+  ret void
+}
+"""
+
+#: Numba makes the values in an exception's text Python's here. They are left out instead.
+UNWRAP = re.compile(
+    r"^define [^@\n]*@(__excinfo_unwrap_args\w+)\((\w+)[^)]*\)[^{\n]*\{$.*?^\}$", re.M | re.S
+)
+
+
+class UnsuitableError(RuntimeError):
+    """A compiled kernel that cannot be an object of its own."""
+
+
+def make(
+    name: str, compiled: Any, arguments: tuple[Kind, ...], nogil: bool, for_c: bool
+) -> MachineCode:
+    """The object of a kernel that Numba has compiled.
+
+    Args:
+        name: of its function; one that no other object has.
+        compiled: what Numba's dispatcher has for one signature.
+        arguments: their kinds.
+        nogil: whether it gives up Python's lock.
+        for_c: whether C calls it, too.
+    """
+    from llvmlite import binding
+
+    if not hasattr(binding, "create_new_module_pass_manager"):
+        raise UnsuitableError("this LLVM has other passes")
+    machine, entry = compiled.library.codegen._tm, compiled.fndesc.llvm_func_name
+    module = _without_python(compiled.library._final_module)
+    _keep_only(module, (entry,), machine)
+    c_name = f"{name}_c" if for_c else ""
+    module.link_in(binding.parse_assembly(_wrappers(module.get_function(entry), name, c_name)))
+    module.link_in(binding.parse_assembly(_needed_runtime(module)))
+    _keep_only(module, (name, c_name), machine)
+    needs = tuple(sorted({f.name for f in module.functions if _is_elsewhere(f)}))
+    if missing := [function for function in needs if address_of(function) is None]:
+        raise UnsuitableError(f"{name} calls {', '.join(missing)}")
+    content = machine.emit_object(module)
+    result = kind_of_type(compiled.signature.return_type)
+    return MachineCode(name, c_name, arguments, result, nogil, needs, content)
+
+
+def _without_python(module: Any) -> Any:
+    """A copy of a module, whose exceptions have no text that is made at run time."""
+    from llvmlite import binding
+
+    if not any(f.name.startswith("__excinfo_unwrap_args") for f in module.functions):
+        return binding.parse_bitcode(module.as_bitcode())
+    stub = r"define \2 @\1(\2 %values) {\n  ret \2 null\n}"
+    return binding.parse_assembly(UNWRAP.sub(stub, str(module)))
+
+
+def _keep_only(module: Any, names: tuple[str, ...], machine: Any) -> None:
+    """Drop what these functions do not need."""
+    from llvmlite import binding
+
+    for function in module.functions:
+        if not function.is_declaration and function.name not in names:
+            function.linkage = "internal"
+    builder = binding.create_pass_builder(machine, binding.create_pipeline_tuning_options())
+    passes = binding.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, builder)
+
+
+def _is_elsewhere(function: Any) -> bool:
+    return function.is_declaration and not function.name.startswith("llvm.")
+
+
+def _needed_runtime(module: Any) -> str:
+    """What manages the memory of arrays, if a kernel makes any."""
+    wanted = (f.name.startswith("NRT_MemInfo") for f in module.functions if f.is_declaration)
+    return RUNTIME if any(wanted) else ""
+
+
+def _wrappers(entry: Any, name: str, c_name: str) -> str:
+    """The functions that call a kernel, as LLVM's text."""
+    types = [str(argument.type) for argument in entry.arguments]
+    if any("*" in kind for kind in types):
+        raise UnsuitableError("LLVM before 15 has another text")
+    result, error, *own = types
+    lines = [
+        f"declare i32 @{_quoted(entry.name)}({', '.join(types)})",
+        f"define i32 @{name}({result} %result, {error} %error, ptr %words) {{",
+    ]
+    for k, kind in enumerate(own):
+        lines.append(f"  %place{k} = getelementptr i64, ptr %words, i64 {k}")
+        lines.append(f"  %value{k} = load {kind}, ptr %place{k}, align 8")
+    given = "".join(f", {kind} %value{k}" for k, kind in enumerate(own))
+    call = f"call i32 @{_quoted(entry.name)}({result} %result, {error} %error{given})"
+    lines += [f"  %status = {call}", "  ret i32 %status", "}"]
+    if c_name:
+        lines += _for_c(entry, c_name, own)
+    return "\n".join(lines)
+
+
+def _for_c(entry: Any, c_name: str, own: list[str]) -> list[str]:
+    """A function with the kernel's own arguments; its result is an int32, and 0 if it raises."""
+    taken = ", ".join(f"{kind} %value{k}" for k, kind in enumerate(own))
+    given = "".join(f", {kind} %value{k}" for k, kind in enumerate(own))
+    return [
+        f"define i32 @{c_name}({taken}) {{",
+        "  %result = alloca i64",
+        "  %error = alloca ptr",
+        "  store i64 0, ptr %result",
+        f"  %status = call i32 @{_quoted(entry.name)}(ptr %result, ptr %error{given})",
+        "  %answer = load i32, ptr %result",
+        "  ret i32 %answer",
+        "}",
+    ]
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"[\w.$-]+", name) else f'"{name}"'
+
+
+def type_of_kind(kind: Kind) -> Any:
+    """Numba's type for a kind."""
+    from numba import types
+    from numba.np.numpy_support import from_dtype
+
+    if kind[0] == "none":
+        return types.none
+    if kind[0] == "array":
+        text = kind[1]
+        item = np.dtype(eval(text, {}) if text.startswith("[") else text)
+        return types.Array(from_dtype(item), kind[2], kind[3], readonly=not kind[4])
+    if kind[0] == "tuple":
+        parts = tuple(type_of_kind(part) for part in kind[2:])
+        make: Any = class_at(kind[1])
+        return types.BaseTuple.from_types(parts, make.__self__ if kind[1] else tuple)
+    return from_dtype(np.dtype(kind[0]))
+
+
+def kind_of_type(found: Any) -> Kind:
+    """The kind of one of Numba's types."""
+    from numba import types
+    from numba.np.numpy_support import as_dtype
+
+    if isinstance(found, types.Optional):
+        raise UnsuitableError(f"{found} is none of a kernel's types")
+    if isinstance(found, types.NoneType):
+        return ("none",)
+    if isinstance(found, types.Array):
+        item = as_dtype(found.dtype)
+        text = item.str if item.names is None else repr(item.descr)
+        return ("array", text, found.ndim, found.layout, found.mutable)
+    if isinstance(found, types.BaseTuple):
+        named = getattr(found, "instance_class", tuple)
+        return ("tuple", place_of(named), *map(kind_of_type, found.types))
+    if isinstance(found, (types.Number, types.Boolean)):
+        return PLAIN[as_dtype(found).type]
+    raise UnsuitableError(f"{found} is none of a kernel's types")

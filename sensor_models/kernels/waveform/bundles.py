@@ -1,0 +1,305 @@
+r"""The rays of some pulses at a time, in full packets, from the aperture to the histograms.
+
+Most rays end at the first surface: packets are filled with the rays of several pulses, and what
+these send back is added at once, step by step for a whole packet (as ``lidar.first_hits`` does).
+Rays that go on from there (mirrors, glass), that air answers, and all of a scene with volumes are
+followed afterwards, pulse by pulse, by the tree of rays; they are traced once more then.
+
+So what is added to a histogram, and in which order, depends on its pulse alone: first the rays
+that end at once, then the others with their branches, each in the order of the rays. Which pulses
+are under way together does not matter.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.kernels.compiling import njit
+from sensor_models.kernels.lidar.beams import Lanes, jittered, new_lanes, nominal
+from sensor_models.kernels.lidar.first_hits import COSINE as COSINE_THERE
+from sensor_models.kernels.lidar.first_hits import (
+    INTENSITY,
+    LENGTH,
+    MIRRORED,
+    SURFACE,
+    WEIGHT,
+    FirstHits,
+    face,
+    look_up,
+    mirror,
+    new_first_hits,
+    number_of,
+    shine,
+    toward_of,
+)
+from sensor_models.kernels.lidar.layout import Detector, Scan, knot_of, put_pose
+from sensor_models.kernels.light.media import MEDIUM_IOR
+from sensor_models.kernels.light.paths import DEPTH_LIMIT, Path
+from sensor_models.kernels.light.stretches import answers
+from sensor_models.kernels.light.surfaces import DIELECTRIC, KIND
+from sensor_models.kernels.light.tree import (
+    Tree,
+    arrive,
+    branches_left,
+    farthest,
+    go_on,
+    send,
+    set_out,
+    trace,
+)
+from sensor_models.kernels.math.rotations import Triple
+from sensor_models.kernels.tracing.embree import WIDTH
+from sensor_models.kernels.tracing.hits import hit_entity, hit_label
+from sensor_models.kernels.tracing.packets import ACCESS, Packet, drop_ray
+from sensor_models.kernels.tracing.rays import nearest_allowed, set_ray, trace_surfaces
+from sensor_models.kernels.tracing.scene_view import SceneView
+from sensor_models.kernels.tracing.sensor_poses import position_of, rotate
+from sensor_models.kernels.waveform.histogram import (
+    add_energy,
+    clear,
+    energy_of,
+    see_light,
+    take_in,
+)
+from sensor_models.kernels.waveform.layout import (
+    ATMOSPHERIC,
+    COSINE,
+    ENTITY,
+    LABEL,
+    MATERIAL,
+    NODE,
+    NORMAL_X,
+    Histograms,
+    Pulse,
+    Receiver,
+)
+
+APART = {**ACCESS, "forceinline": False}
+
+
+class Bundle(NamedTuple):
+    """A packet of rays of pulses, and what they hit first."""
+
+    lanes: Lanes  # ``place`` is that of the pulse
+    part: NDArray[np.int64]  # (WIDTH,): which ray of its pulse each is
+    first: FirstHits
+
+
+@njit(cache=True)
+def new_bundle(scan: Scan) -> Bundle:
+    """Room for a packet."""
+    return Bundle(new_lanes(scan), np.zeros(WIDTH, np.int64), new_first_hits())
+
+
+@njit(**ACCESS)
+def to_the_left(axis: Triple) -> Triple:
+    """The level direction to the left of an axis."""
+    x, y, _ = axis
+    level = np.sqrt(x * x + y * y)
+    return (-y / level, x / level, 0.0) if level > 1e-9 else (0.0, 1.0, 0.0)
+
+
+@njit(**ACCESS)
+def begin_pulse(scan: Scan, detector: Detector, under: Histograms, at: int, ray: int) -> None:
+    """Say where a pulse goes, at a place of those that are under way."""
+    clear(under, at)
+    under.ray[at] = ray
+    pose, frame = under.pose[at], under.frame[at]
+    put_pose(scan, ray, pose)
+    jitters = scan.sigma_azimuth > 0.0 or scan.sigma_elevation > 0.0
+    axis = jittered(scan, detector, ray) if jitters else nominal(scan, ray)
+    left = to_the_left(axis)
+    x, y, z = axis
+    a, b, _ = left
+    up = (-z * b, z * a, x * b - y * a)
+    frame[0], frame[1], frame[2] = rotate(pose, axis)
+    frame[3], frame[4], frame[5] = rotate(pose, left)
+    frame[6], frame[7], frame[8] = rotate(pose, up)
+
+
+@njit(**ACCESS)
+def aim(pulse: Pulse, under: Histograms, at: int, part: int) -> tuple[Triple, Triple]:
+    """Where a ray of a pulse starts and goes."""
+    pose, frame = under.pose[at], under.frame[at]
+    left, up = pulse.offset[part, 0], pulse.offset[part, 1]
+    origin = (
+        pose[9] + left * frame[3] + up * frame[6],
+        pose[10] + left * frame[4] + up * frame[7],
+        pose[11] + left * frame[5] + up * frame[8],
+    )
+    left, up, scale = pulse.slope[part, 0], pulse.slope[part, 1], pulse.toward[part]
+    along = (
+        scale * (frame[0] + left * frame[3] + up * frame[6]),
+        scale * (frame[1] + left * frame[4] + up * frame[7]),
+        scale * (frame[2] + left * frame[5] + up * frame[8]),
+    )
+    return origin, along
+
+
+@njit(**ACCESS)
+def fill(
+    view: SceneView,
+    path: Path,
+    scan: Scan,
+    pulse: Pulse,
+    under: Histograms,
+    packet: Packet,
+    bundle: Bundle,
+    index: int,
+    held: int,
+) -> None:
+    """Put the rays of a packet into it: of all pulses that are under way, one after the other."""
+    lanes, parts = bundle.lanes, len(pulse.share)
+    at = index * WIDTH // parts
+    part = index * WIDTH - at * parts
+    reach = farthest(view, path, 0, 0.0)
+    t_min = nearest_allowed(view, position_of(under.pose[min(at, held - 1)]))
+    for lane in range(WIDTH):
+        if part == parts:
+            at, part = at + 1, 0
+            if at < held:
+                t_min = nearest_allowed(view, position_of(under.pose[at]))
+        if at >= held:
+            lanes.ray[lane] = -1
+            drop_ray(packet, lane)
+            continue
+        ray = under.ray[at]
+        lanes.ray[lane], lanes.place[lane], bundle.part[lane] = ray, at, part
+        origin, along = aim(pulse, under, at, part)
+        set_ray(view, packet, lane, origin, along, t_min, reach, scan.offset[ray])
+        part += 1
+
+
+@njit(**ACCESS)
+def leads_on(path: Path, bundle: Bundle, lane: int, parts: int, lost: NDArray[np.int64]) -> bool:
+    """Whether a ray goes on from the first surface, or air answers it."""
+    first, lanes = bundle.first, bundle.lanes
+    if answers(path, lanes.ray[lane] * parts + bundle.part[lane]):
+        return True
+    if not first.hit[lane]:
+        return False
+    if number_of(first, SURFACE + KIND * WIDTH, lane) == DIELECTRIC:
+        return True
+    share = number_of(first, MIRRORED, lane)
+    if share > 0.0 and path.most_depth <= 0:
+        lost[DEPTH_LIMIT] += 1
+        return False
+    return bool(share > 0.0)
+
+
+@njit(**ACCESS)
+def remember_hit(
+    view: SceneView, packet: Packet, bundle: Bundle, lane: int, under: Histograms, k: int
+) -> None:
+    """Take note of what the strongest arrival of a bin comes from."""
+    first, at = bundle.first, bundle.lanes.place[lane]
+    own, own_ids = under.numbers[at, k], under.ids[at, k]
+    own[COSINE] = number_of(first, COSINE_THERE, lane)
+    toward = toward_of(first, lane)
+    for axis in range(3):
+        own[NORMAL_X + axis] = toward[axis]
+    own_ids[ENTITY], own_ids[LABEL] = hit_entity(view, packet, lane), hit_label(view, packet, lane)
+    own_ids[MATERIAL], own_ids[NODE] = first.material[lane], 0
+    own_ids[ATMOSPHERIC] = 0
+
+
+@njit(**ACCESS)
+def add_hits(
+    view: SceneView,
+    path: Path,
+    pulse: Pulse,
+    receiver: Receiver,
+    under: Histograms,
+    tree: Tree,
+    bundle: Bundle,
+) -> None:
+    """Add what the first surfaces send back; rays that go on are put on the list of their pulse."""
+    first, lanes, parts = bundle.first, bundle.lanes, len(pulse.share)
+    index, lit = path.media[0, MEDIUM_IOR], receiver.band_area > 0.0
+    for lane in range(WIDTH):
+        if lanes.ray[lane] < 0:
+            continue
+        at, part = lanes.place[lane], bundle.part[lane]
+        if leads_on(path, bundle, lane, parts, tree.lost):
+            under.goes_on[at, under.going[at]] = part
+            under.going[at] += 1
+            continue
+        length = number_of(first, LENGTH, lane)
+        if not first.hit[lane] or index * length > path.most_range:
+            continue
+        strength, facing = number_of(first, INTENSITY, lane), number_of(first, COSINE_THERE, lane)
+        if lit:
+            sun, toward = receiver.sun, toward_of(first, lane)
+            cosine = toward[0] * sun[0] + toward[1] * sun[1] + toward[2] * sun[2]
+            see_light(pulse, receiver, under, at, part, strength, facing, cosine)
+        weight = number_of(first, WEIGHT, lane)
+        energy = energy_of(pulse, part, length / index, weight, strength)
+        k = add_energy(pulse, under, at, index * length, energy)
+        if k >= 0:
+            remember_hit(view, tree.packet, bundle, lane, under, k)
+
+
+@njit(**APART)
+def follow(
+    view: SceneView,
+    path: Path,
+    scan: Scan,
+    pulse: Pulse,
+    receiver: Receiver,
+    under: Histograms,
+    tree: Tree,
+    at: int,
+) -> None:
+    """Follow the rays of a pulse that go on, and add up what comes back."""
+    ray, parts = under.ray[at], len(pulse.share)
+    time, knot = scan.offset[ray], knot_of(scan, ray)
+    for begin in range(0, under.going[at], WIDTH):
+        for lane in range(WIDTH):
+            if begin + lane >= under.going[at]:
+                drop_ray(tree.packet, lane)
+                continue
+            part = under.goes_on[at, begin + lane]
+            origin, along = aim(pulse, under, at, part)
+            number = ray * parts + part
+            set_out(path, tree, lane, part, number, origin, along, 1.0, time, scan.inside, knot)
+            send(view, path, tree, lane)
+        trace(view, tree)
+        arrive(view, path, tree)
+        take_in(tree, pulse, receiver, under, at)
+        while branches_left(tree) > 0:
+            go_on(view, path, tree)
+            take_in(tree, pulse, receiver, under, at)
+
+
+@njit(**ACCESS)
+def send_pulses(
+    view: SceneView,
+    path: Path,
+    scan: Scan,
+    pulse: Pulse,
+    receiver: Receiver,
+    under: Histograms,
+    tree: Tree,
+    bundle: Bundle,
+    held: int,
+) -> None:
+    """Send all rays of the first so many pulses, and add up what comes back of each."""
+    parts = len(pulse.share)
+    if view.volumes == 0:
+        for index in range((held * parts + WIDTH - 1) // WIDTH):
+            fill(view, path, scan, pulse, under, tree.packet, bundle, index, held)
+            trace_surfaces(view, tree.packet, True)
+            look_up(view, path, tree.packet, bundle.lanes, bundle.first)
+            face(tree.packet, bundle.first)
+            shine(path, tree.packet, bundle.first)
+            mirror(path, bundle.first)
+            add_hits(view, path, pulse, receiver, under, tree, bundle)
+    else:
+        for at in range(held):
+            under.going[at] = parts
+            for part in range(parts):
+                under.goes_on[at, part] = part
+    for at in range(held):
+        if under.going[at] > 0:
+            follow(view, path, scan, pulse, receiver, under, tree, at)

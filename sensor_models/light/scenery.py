@@ -1,0 +1,187 @@
+r"""The light of a scene as kernels take it: spectra of sun, sky and materials, and tables of rays.
+
+For a matt or coated surface the reflectance R is that of ``spectra``; a coated one has at most
+0.97. A metal mirrors by Fresnel's law, times min(1, S / R0) of its colour S; at a bounce it counts
+as a matt surface of that share at right angles. Clear materials let S^(1/4) through at each
+interface, besides Fresnel's share. Index and roughness are those of the nearest entry; surfaces
+that send light back to its source do so for lidars only.
+
+Below the horizon lies a ground of reflectance 0.2, in the sun under the whole sky, where no
+surface is in the way.
+
+Source: PHYSICS-2, 32.4 and 32.5.
+"""
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sensor_models.kernels.camera.lights import CONSTANT, SLOPE, SQUARE, Light
+from sensor_models.kernels.light import media as medium_kernel
+from sensor_models.kernels.light import surfaces as surface_kernel
+from sensor_models.kernels.light.fresnel import reflectance_at_normal
+from sensor_models.kernels.light.paths import TELL_MISSES, TELL_PLACES, TELL_STRETCHES, Path
+from sensor_models.light.media import absorption_by_extinction, pack_media
+from sensor_models.light.spectra import (
+    BRIGHTEST_BASE,
+    LONGEST,
+    SHORTEST,
+    color_spectrum,
+    is_metal,
+    nearest_numbers,
+    reflectance,
+)
+from sensor_models.light.surfaces import pack_surface
+from sensor_models.scene.model import Material, Scene, SurfaceKind
+
+Floats = NDArray[np.float64]
+
+SUN_SOLID_ANGLE = 6.794e-5  # sr
+SUN_HALF_ANGLE = math.radians(0.267)
+GROUND = 0.2
+#: Half-angle about the mirror direction within which a coat mirrors a picture, rad.
+MIRROR_CONE = math.radians(1.0)
+#: A branch of less light than this share is not followed.
+LEAST_WEIGHT = 5e-3
+#: Boundaries of media that a branch may pass.
+MOST_EVENTS = 32
+
+
+def spectrum_at(pairs: tuple[tuple[float, float], ...], wavelengths: ArrayLike) -> Floats:
+    """A spectrum of pairs at some wavelengths: linear between, 0 outside."""
+    places = np.asarray(wavelengths, float)
+    if not pairs:
+        return np.zeros(len(places))
+    known, values = np.array(pairs).T
+    return np.asarray(np.interp(places, known, values, left=0.0, right=0.0))
+
+
+class Scenery:
+    """The light of a scene at some wavelengths."""
+
+    def __init__(self, scene: Scene, wavelengths: ArrayLike) -> None:
+        self.scene = scene
+        self.wavelengths = np.asarray(wavelengths, float)
+        self._surfaces = np.array([_surface_of(material) for material in scene.materials]).reshape(
+            -1, surface_kernel.SURFACE_SIZE
+        )
+        self._media = _media_of(scene, self._surfaces)
+        self._volumes = np.array([volume.medium for volume in scene.volumes], np.int32)
+        self._light = self._made()
+
+    @property
+    def is_dark(self) -> bool:
+        """Whether nothing in the scene gives light."""
+        light = self._light
+        return not (light.sun.any() or light.sky.any() or light.has_emission.any())
+
+    def light(self, rays: int, looks_up: bool, key: NDArray[np.uint64], frame: int) -> Light:
+        """The light, for a frame whose points send so many rays around."""
+        return self._light._replace(rays=rays, looks_up=looks_up, key=key, frame=int(frame))
+
+    def path(self, depth: int, key: Any, frame: int) -> Path:
+        """What rays meet on their way, and how far they are followed."""
+        return Path(
+            self._surfaces,
+            self._media,
+            self._volumes,
+            cone=math.tan(0.5 * MIRROR_CONE) ** 2,
+            most_depth=depth,
+            most_events=MOST_EVENTS,
+            least_weight=LEAST_WEIGHT,
+            most_range=math.inf,
+            told=TELL_PLACES | TELL_MISSES | TELL_STRETCHES,
+            frame=int(frame),
+            key=key,
+        )
+
+    def _made(self) -> Light:
+        sky, places = self.scene.sky, self.wavelengths
+        sun, above = spectrum_at(sky.sun_spectrum, places), spectrum_at(sky.sky_spectrum, places)
+        toward = np.array(sky.sun_direction, float)
+        toward /= np.linalg.norm(toward)
+        share = GROUND / math.pi * (sun * max(toward[2], 0.0) + math.pi * above)
+        materials = self.scene.materials
+        base, top, clear, bounce = (np.ones((len(materials), len(places))) for _ in range(4))
+        for row, material in enumerate(materials):
+            base[row], top[row], clear[row], bounce[row] = _shares_of(material, places)
+        emission = np.zeros((len(materials), len(places)))
+        for number, material in enumerate(materials):
+            emission[number] = spectrum_at(material.emission, places)
+        return Light(
+            toward_sun=toward,
+            is_sunny=bool(sun.any()),
+            disc_cosine=math.cos(SUN_HALF_ANGLE),
+            sun=sun,
+            disc=sun / SUN_SOLID_ANGLE,
+            sky=above,
+            ground=share,
+            base=base,
+            top=top,
+            clear=clear,
+            sunlit=bounce * sun / math.pi,
+            bounce=bounce,
+            emission=emission,
+            has_emission=np.asarray(emission.any(axis=1)),
+            orders=np.array([_orders_of(m) for m in materials]).reshape(-1, 3),
+            clear_mean=clear.mean(axis=1),
+            rays=1,
+            looks_up=False,
+            key=np.zeros(2, np.uint64),
+            frame=0,
+        )
+
+
+def _surface_of(material: Material) -> Floats:
+    """The row of a material for the rays: index and roughness, nothing toward the source."""
+    numbers = dataclasses.replace(nearest_numbers(material), retro_reflectance=0.0)
+    if material.kind is SurfaceKind.dielectric:
+        # What a lamp's own light would make of it does not matter to who sees by sun and sky.
+        numbers = dataclasses.replace(numbers, diffuse_reflectance=0.0)
+    return pack_surface(material.kind, numbers, material.two_way)
+
+
+def _shares_of(material: Material, places: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Reflectance of the base, colour of the top, share let through, and share of a bounce."""
+    seen, ones = reflectance(material, places), np.ones(len(places))
+    if material.kind is SurfaceKind.dielectric:
+        return 0.0 * ones, ones, color_spectrum(material.color, places) ** 0.25, 0.0 * ones
+    if is_metal(material):
+        numbers = nearest_numbers(material)
+        whole = float(reflectance_at_normal(1.0, numbers.ior, numbers.extinction))
+        tint = np.minimum(1.0, seen / whole)
+        return 0.0 * ones, tint, ones, whole * tint
+    if material.kind is SurfaceKind.two_layer:
+        seen = np.minimum(seen, BRIGHTEST_BASE)
+    return seen, ones, ones, seen
+
+
+def _orders_of(material: Material) -> Floats:
+    """What the law of the base is made of, by its roughness."""
+    variance = 0.0
+    if material.kind is SurfaceKind.two_layer:
+        variance = nearest_numbers(material).roughness_oren_nayar ** 2
+    orders = np.zeros(3)
+    orders[CONSTANT] = 1.0 - 0.5 * variance / (variance + 0.33)
+    orders[SQUARE] = 0.17 * variance / (variance + 0.13)
+    orders[SLOPE] = 0.45 * variance / (variance + 0.09)
+    return orders
+
+
+def _media_of(scene: Scene, surfaces: Floats) -> Floats:
+    """The media of a scene, then the insides of its materials; none answers."""
+    media = pack_media(scene.media)
+    media[:, medium_kernel.RETURN_PROBABILITY] = 0.0
+    inside = np.zeros((len(surfaces), media.shape[1]))
+    inside[:, medium_kernel.RETURN_SHAPE] = inside[:, medium_kernel.RETURN_SCALE] = 1.0
+    inside[:, medium_kernel.MEDIUM_IOR] = np.maximum(surfaces[:, surface_kernel.IOR], 1.0)
+    for row, material in zip(inside, scene.materials, strict=True):
+        if material.kind is SurfaceKind.dielectric:
+            # Extinction in the infrared says nothing of the visible, where glass has far less.
+            for wavelength, numbers in material.between(SHORTEST, LONGEST).items():
+                extinction = absorption_by_extinction(numbers.extinction, wavelength)
+                row[medium_kernel.ABSORPTION] = extinction
+    return np.concatenate([media, inside])

@@ -1,0 +1,220 @@
+"""The two formats of logs: what each kind of content becomes in it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.log.mcap import Part, Schema
+from sensor_models.log.shared import Message
+from sensor_models.messages import foxglove, ros
+
+Pose = tuple[Sequence[float], Sequence[float]]
+
+
+class Transform(NamedTuple):
+    """Where a frame is in another one."""
+
+    time: float
+    parent: str
+    child: str
+    position: Sequence[float]
+    orientation: Sequence[float]  # w, x, y, z
+
+
+class Samples(NamedTuple):
+    """A sample of a sensor without frames, its values by their names."""
+
+    time: float
+    frame: str
+    values: Mapping[str, Any]
+    kinds: Mapping[str, str]
+
+
+class Format(Protocol):
+    """How contents become messages; topics are given."""
+
+    profile: str
+
+    def cloud(
+        self, topic: str, time: float, frame: str, points: NDArray[np.void], origin: Sequence[float]
+    ) -> list[Message]:
+        """Points relative to an origin in their frame."""
+
+    def image(
+        self, topic: str, time: float, frame: str, pixels: NDArray[Any], encoding: str
+    ) -> list[Message]:
+        """A picture."""
+
+    def calibration(
+        self, topic: str, time: float, frame: str, size: tuple[int, int], focal: tuple[float, ...]
+    ) -> list[Message]:
+        """A pinhole."""
+
+    def pose(self, topic: str, time: float, pose: Pose) -> list[Message]:
+        """A pose in the map."""
+
+    def transforms(self, given: Sequence[Transform], *, fixed: bool) -> list[Message]:
+        """Frames in others; fixed ones are told once."""
+
+    def sample(self, topic: str, sample: Samples) -> list[Message]:
+        """A sample."""
+
+    def scene(self, time: float, meshes: Sequence[foxglove.SceneMesh]) -> list[Message]:
+        """The meshes of a scene."""
+
+
+def three(values: Mapping[str, Any], name: str) -> list[float] | None:
+    """The components of a vector among values, if it is there."""
+    found = [values.get(f"{name}.{axis}") for axis in "xyz"]
+    return None if None in found else [float(value) for value in found if value is not None]
+
+
+def place_of(values: Mapping[str, Any]) -> tuple[float, float, float]:
+    """Latitude, longitude and height of a fix."""
+    return values["latitude"], values["longitude"], values["height"]
+
+
+def variances_of(values: Mapping[str, Any]) -> list[float]:
+    """Variances to the east, north and up: the horizontal accuracy is of both axes together."""
+    level, up = values["accuracy.horizontal"], values["accuracy.vertical"]
+    return [0.5 * level * level, 0.5 * level * level, up * up]
+
+
+class Foxglove:
+    """Schemas of Foxglove, which Rerun reads as well."""
+
+    profile = ""
+
+    def _message(self, topic: str, kind: str, time: float, parts: tuple[Part, ...]) -> Message:
+        name = f"foxglove.{kind}"
+        schema = Schema(name, "protobuf", foxglove.descriptors(name), "protobuf")
+        return Message(topic, schema, time, parts)
+
+    def cloud(
+        self, topic: str, time: float, frame: str, points: NDArray[np.void], origin: Sequence[float]
+    ) -> list[Message]:
+        """A PointCloud."""
+        parts = foxglove.point_cloud(time, frame, points, origin)
+        return [self._message(topic, "PointCloud", time, parts)]
+
+    def image(
+        self, topic: str, time: float, frame: str, pixels: NDArray[Any], encoding: str
+    ) -> list[Message]:
+        """A RawImage."""
+        parts = foxglove.raw_image(time, frame, pixels, encoding)
+        return [self._message(topic, "RawImage", time, parts)]
+
+    def calibration(
+        self, topic: str, time: float, frame: str, size: tuple[int, int], focal: tuple[float, ...]
+    ) -> list[Message]:
+        """A CameraCalibration."""
+        parts = foxglove.camera_calibration(time, frame, size, focal)
+        return [self._message(topic, "CameraCalibration", time, parts)]
+
+    def pose(self, topic: str, time: float, pose: Pose) -> list[Message]:
+        """A PoseInFrame."""
+        parts = foxglove.pose_in_frame(time, "map", *pose)
+        return [self._message(topic, "PoseInFrame", time, parts)]
+
+    def transforms(self, given: Sequence[Transform], *, fixed: bool) -> list[Message]:
+        """FrameTransforms."""
+        del fixed
+        parts = foxglove.frame_transforms(given)
+        return [self._message("/tf", "FrameTransforms", given[0].time, parts)] if given else []
+
+    def sample(self, topic: str, sample: Samples) -> list[Message]:
+        """An object of JSON with all values, and a LocationFix of what has a place."""
+        data = foxglove.reading_schema(sample.kinds)
+        name = ".".join(["sensor_fmus", *(part for part in topic.split("/") if part)])
+        schema = Schema(name, "jsonschema", data, "json")
+        parts = foxglove.reading(sample.time, sample.values)
+        found = [Message(f"{topic}/reading", schema, sample.time, parts)]
+        if sample.values.get("fix") and "latitude" in sample.values:
+            place, spread = place_of(sample.values), variances_of(sample.values)
+            fix = foxglove.location_fix(sample.time, sample.frame, place, spread)
+            found.append(self._message(f"{topic}/fix", "LocationFix", sample.time, fix))
+        return found
+
+    def scene(self, time: float, meshes: Sequence[foxglove.SceneMesh]) -> list[Message]:
+        """A SceneUpdate."""
+        parts = foxglove.scene_update(time, meshes)
+        return [self._message("/scene", "SceneUpdate", time, parts)]
+
+
+class Ros:
+    """Messages of ROS 2."""
+
+    profile = "ros2"
+
+    def _message(self, topic: str, kind: str, time: float, parts: tuple[Part, ...]) -> Message:
+        schema = Schema(ros.full_name(kind), "ros2msg", ros.definition(kind), "cdr")
+        known = {"offered_qos_profiles": ros.quality_of(topic)}
+        return Message(topic, schema, time, parts, known)
+
+    def cloud(
+        self, topic: str, time: float, frame: str, points: NDArray[np.void], origin: Sequence[float]
+    ) -> list[Message]:
+        """A PointCloud2, which has no origin: far from that of the map it has 32 bits only."""
+        if any(origin):
+            points = points.copy()
+            for axis, shift in zip("xyz", origin, strict=True):
+                points[axis] += np.float32(shift)
+        parts = ros.point_cloud(time, frame, points)
+        return [self._message(topic, "sensor_msgs/PointCloud2", time, parts)]
+
+    def image(
+        self, topic: str, time: float, frame: str, pixels: NDArray[Any], encoding: str
+    ) -> list[Message]:
+        """An Image."""
+        parts = ros.image(time, frame, pixels, encoding)
+        return [self._message(topic, "sensor_msgs/Image", time, parts)]
+
+    def calibration(
+        self, topic: str, time: float, frame: str, size: tuple[int, int], focal: tuple[float, ...]
+    ) -> list[Message]:
+        """A CameraInfo."""
+        parts = ros.camera_info(time, frame, size, focal)
+        name = topic.rpartition("/")[0] + "/camera_info"
+        return [self._message(name, "sensor_msgs/CameraInfo", time, parts)]
+
+    def pose(self, topic: str, time: float, pose: Pose) -> list[Message]:
+        """A PoseStamped."""
+        parts = ros.pose_stamped(time, "map", *pose)
+        return [self._message(topic, "geometry_msgs/PoseStamped", time, parts)]
+
+    def transforms(self, given: Sequence[Transform], *, fixed: bool) -> list[Message]:
+        """A TFMessage."""
+        topic = "/tf_static" if fixed else "/tf"
+        parts = ros.transforms(given)
+        kind = "tf2_msgs/TFMessage"
+        return [self._message(topic, kind, given[0].time, parts)] if given else []
+
+    def sample(self, topic: str, sample: Samples) -> list[Message]:
+        """What there is a message for: motion, magnetic field, place, joint."""
+        time, frame, values = sample.time, sample.frame, sample.values
+        found: list[tuple[str, str, tuple[Part, ...]]] = []
+        rate = three(values, "gyroscope") or three(values, "angular_rate")
+        force = three(values, "accelerometer") or three(values, "acceleration")
+        if rate is not None or force is not None:
+            found.append(("data_raw", "Imu", ros.imu(time, frame, rate, force)))
+        field = three(values, "magnetometer") or three(values, "flux_density")
+        if field is not None:
+            found.append(("mag", "MagneticField", ros.magnetic_field(time, frame, field)))
+        if "latitude" in values:
+            place = place_of(values), variances_of(values)
+            fix = ros.nav_sat_fix(time, frame, bool(values["fix"]), *place)
+            found.append(("fix", "NavSatFix", fix))
+        if "position" in values:
+            joint = ros.joint_state(time, frame, values["position"], values.get("speed"))
+            found.append(("joint_states", "JointState", joint))
+        return [
+            self._message(f"{topic}/{name}", f"sensor_msgs/{kind}", time, parts)
+            for name, kind, parts in found
+        ]
+
+    def scene(self, time: float, meshes: Sequence[foxglove.SceneMesh]) -> list[Message]:
+        """Nothing: a scene is no measurement."""
+        del time, meshes
+        return []

@@ -1,0 +1,237 @@
+"""What a scenario player says in a SensorView: where the moving objects are.
+
+Of a SensorView its ground truth is read, and of that the moving objects: id, position and
+orientation of the middle of the bounding box, and their rates. A table of ids (``pairs_of``) says
+which movable body of the scene an object is:
+
+    osi.bodies = "vehicle_1 = 17, vehicle_2 = 18"
+
+A body's own origin may lie anywhere. The middle of the box around its meshes is put where the
+middle of the object's box is, and it turns as the object does (``BodyMover``).
+
+The host vehicle's object gives the motion of the sensor's own body where ``osi.host_body`` is on.
+The origin of a host vehicle is the middle of its rear axle: ``bbcenter_to_rear`` from the middle
+of its box, and ``osi.rear_axle`` in the frame of our body.
+
+Source: ASAM OSI 3.8.0, osi_groundtruth.proto, osi_object.proto, osi_common.proto.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.core.frames import rotate_vector
+from sensor_models.core.quantities import ParameterError
+from sensor_models.messages.wire import WireError, as_double, as_message, fields
+from sensor_models.scene.model import Scene
+from sensor_models.scene.pose_memory import BODY_SIZE
+
+Floats = NDArray[np.float64]
+Triple = tuple[float, float, float]
+ZERO: Triple = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class MovingObject:
+    """An object of a ground truth; the pose is that of the middle of its box."""
+
+    id: int
+    position: Triple = ZERO
+    orientation: Triple = ZERO  # roll, pitch, yaw
+    velocity: Triple = ZERO
+    orientation_rate: Triple = ZERO
+    center_to_rear: Triple = ZERO  # from the middle of the box, in the object's frame
+
+    @property
+    def quaternion(self) -> Floats:
+        """Its orientation."""
+        return quaternion_of(*self.orientation)
+
+    @property
+    def angular_velocity(self) -> Floats:
+        """Its angular velocity in the world."""
+        return angular_velocity_of(self.orientation, self.orientation_rate)
+
+
+@dataclass(frozen=True)
+class GroundTruth:
+    """The moving objects at an instant."""
+
+    objects: Mapping[int, MovingObject]
+    host: int | None  # id of the host vehicle
+
+
+# ---- angles ------------------------------------------------------------------------------------
+
+
+def quaternion_of(roll: float, pitch: float, yaw: float) -> Floats:
+    """The quaternion of a turn by yaw about z, pitch about the new y, roll about the new x."""
+    (cr, sr), (cp, sp), (cy, sy) = (
+        (math.cos(0.5 * angle), math.sin(0.5 * angle)) for angle in (roll, pitch, yaw)
+    )
+    return np.array(
+        [
+            cr * cp * cy + sr * sp * sy,
+            sr * cp * cy - cr * sp * sy,
+            cr * sp * cy + sr * cp * sy,
+            cr * cp * sy - sr * sp * cy,
+        ]
+    )
+
+
+def angles_of(w: float, x: float, y: float, z: float) -> Triple:
+    """Roll, pitch and yaw of a unit quaternion; no roll where the pitch is upright."""
+    sine = min(max(2.0 * (w * y - z * x), -1.0), 1.0)
+    pitch = math.asin(sine)
+    if abs(pitch) > 0.5 * math.pi - 1e-6:
+        return 0.0, pitch, -2.0 * math.copysign(1.0, pitch) * math.atan2(x, w)
+    yaw = math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+    roll = math.atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
+    return roll, pitch, yaw
+
+
+def angular_velocity_of(angles: Triple, rates: Triple) -> Floats:
+    """The angular velocity in the world of angles that change at some rates."""
+    _, pitch, yaw = angles
+    about_x = (math.cos(pitch) * math.cos(yaw), math.cos(pitch) * math.sin(yaw), -math.sin(pitch))
+    about_y = (-math.sin(yaw), math.cos(yaw), 0.0)
+    turns = np.array([about_x, about_y, (0.0, 0.0, 1.0)])
+    result: Floats = np.array(rates) @ turns
+    return result
+
+
+# ---- reading -----------------------------------------------------------------------------------
+
+
+def read_view(name: str, message: bytes) -> GroundTruth | None:
+    """The ground truth of a SensorView; None if it has none.
+
+    Raises:
+        ParameterError: with the name of the variable, if the bytes are no such message.
+    """
+    try:
+        return _view(message)
+    except WireError as error:
+        raise ParameterError(f"{name} is no SensorView: {error}") from error
+
+
+def _view(message: bytes) -> GroundTruth | None:
+    truth, host = None, None
+    for number, value in fields(message):
+        if number == 7:
+            truth = _truth(as_message(value))
+        elif number == 8:
+            host = _identifier(as_message(value))
+    if truth is None:
+        return None
+    return GroundTruth(truth.objects, host if host is not None else truth.host)
+
+
+def _truth(message: memoryview) -> GroundTruth:
+    objects, host = {}, None
+    for number, value in fields(message):
+        if number == 3:
+            host = _identifier(as_message(value))
+        elif number == 5:
+            found = _object(as_message(value))
+            objects[found.id] = found
+    return GroundTruth(objects, host)
+
+
+def _object(message: memoryview) -> MovingObject:
+    known: dict[str, Triple] = {}
+    name = 0
+    for number, value in fields(message):
+        if number == 1:
+            name = _identifier(as_message(value))
+        elif number == 2:
+            base = {2: "position", 3: "orientation", 4: "velocity", 6: "orientation_rate"}
+            for part, content in fields(as_message(value)):
+                if part in base:
+                    known[base[part]] = _triple(as_message(content), base[part])
+        elif number == 5:
+            for part, content in fields(as_message(value)):
+                if part == 4:
+                    known["center_to_rear"] = _triple(as_message(content), "bbcenter_to_rear")
+    return MovingObject(name, **known)
+
+
+def _identifier(message: memoryview) -> int:
+    for number, value in fields(message):
+        if number == 1 and isinstance(value, int):
+            return value
+    return 0
+
+
+def _triple(message: memoryview, name: str) -> Triple:
+    found = [0.0, 0.0, 0.0]
+    for number, value in fields(message):
+        if 1 <= number <= 3:
+            found[number - 1] = as_double(value)
+    if not all(map(math.isfinite, found)):
+        raise WireError(f"{name} = {found} of a moving object is not finite")
+    return found[0], found[1], found[2]
+
+
+# ---- driving the scene -------------------------------------------------------------------------
+
+
+def middle_of(scene: Scene, body: int) -> Floats:
+    """The middle of the box around the meshes of a body, in its frame."""
+    corners = []
+    for instance in scene.instances:
+        if instance.body == body:
+            points = scene.meshes[instance.mesh].vertices.astype(np.float64)
+            turned = points @ instance.transform[:3, :3].T + instance.transform[:3, 3]
+            corners += [turned.min(axis=0), turned.max(axis=0)]
+    if not corners:
+        return np.zeros(3)
+    middle: Floats = 0.5 * (np.min(corners, axis=0) + np.max(corners, axis=0))
+    return middle
+
+
+def state_of(found: MovingObject, middle: Floats) -> Floats:
+    """The state of a body whose point ``middle`` is the middle of an object's box."""
+    turn, rate = found.quaternion, found.angular_velocity
+    arm = rotate_vector(turn, middle)
+    position = np.array(found.position) - arm
+    velocity = np.array(found.velocity) - np.cross(rate, arm)
+    return np.concatenate([position, turn, velocity, rate])
+
+
+def host_state(truth: GroundTruth, rear_axle: Floats) -> Floats:
+    """The state of the sensor's body, whose point ``rear_axle`` is the middle of the axle."""
+    if truth.host is None or truth.host not in truth.objects:
+        raise ParameterError(
+            f"OSMPSensorViewIn has no moving object for the host vehicle, id {truth.host}, which"
+            " osi.host_body takes the motion of the body from"
+        )
+    host = truth.objects[truth.host]
+    return state_of(host, rear_axle - np.array(host.center_to_rear))
+
+
+class BodyMover:
+    """Moves the bodies of one scene as moving objects do."""
+
+    def __init__(self, scene: Scene, pairs: Mapping[str, int]) -> None:
+        names = [body.name for body in scene.bodies]
+        if unknown := sorted(set(pairs) - set(names)):
+            known = ", ".join(names) or "none"
+            raise ParameterError(
+                f"osi.bodies names {', '.join(unknown)}, the movable bodies of the scene"
+                f" {scene.name} are {known}"
+            )
+        self.scene = scene
+        self._bodies = [(names.index(name), number) for name, number in pairs.items()]
+        self._middles = {place: middle_of(scene, place) for place, _ in self._bodies}
+
+    def states(self, truth: GroundTruth, before: Floats) -> Floats:
+        """The states of all bodies; those of which nothing is said are as before."""
+        states = np.array(before).reshape(-1, BODY_SIZE)
+        for place, number in self._bodies:
+            if number in truth.objects:
+                states[place] = state_of(truth.objects[number], self._middles[place])
+        return states

@@ -1,0 +1,114 @@
+"""What handing runs out costs, and how many samples of a data set are made in a second.
+
+The peer of a campaign is the same runs one after the other in as many processes as it has workers,
+without rows or batches. Opening the FMUs counts on both sides.
+
+The bar of data sets is what a user got who called the library by hand for each sample, on two
+processors: 41 samples a second with a depth image of 320 x 240 with labels and a sweep of a VLP-16.
+"""
+
+import tempfile
+import time
+from multiprocessing import get_context
+from pathlib import Path
+
+from fmus.campaigns.campaign import open_campaign, run_campaign, run_once
+from fmus.campaigns.design import runs_of
+from fmus.campaigns.master import Master
+from sensor_models.crew.local import LocalCrew
+from sensor_models.datasets.dataset import make_dataset
+from tests.bench.bars import Bar
+from tests.campaigns import write_campaign
+
+WORKERS = 2
+RUNS = 10_000
+SAMPLES = 1000
+BY_HAND = 41.0  # samples a second
+
+CAMPAIGN = """
+[campaign]
+name = "short"
+system = "system.toml"
+fmus = "{fmus}"
+seeds = {seeds}
+[metrics]
+rate = "np.mean(imu.gyroscope.z)"
+"""
+
+DATASET = """
+[dataset]
+name = "speed"
+scene = "yard"
+samples = {samples}
+shard = 50
+[pose]
+area = [-12, -8, 12, 8]
+height = [1.0, 2.0]
+on = ["road", "ground"]
+clearance = 0.8
+[bodies.vehicle_1]
+area = [-8, -6, 8, 6]
+on = ["road", "ground"]
+[boxes]
+labels = ["vehicle"]
+[sensors.front]
+sensor = "DepthCamera"
+parameters = {{ width = 320, height = 240, horizontal_fov = 1.3, max_range = 40.0 }}
+[sensors.top]
+sensor = "Lidar"
+preset = "VLP-16"
+"""
+
+
+def bare(path: str, first: int, end: int) -> None:
+    """Runs one after the other, with nothing around them."""
+    campaign = open_campaign(Path(path))
+    runs = runs_of(campaign.sampling, campaign.variations)
+    master = Master(campaign.system, campaign.fmus, campaign.outputs)
+    for run in runs[first:end]:
+        run_once(campaign, run, master, Path())
+
+
+def bare_seconds(path: Path, runs: int) -> float:
+    """Seconds of the bare runs, in processes."""
+    share = runs // WORKERS
+    context = get_context("spawn")
+    processes = [
+        context.Process(target=bare, args=(str(path), k * share, (k + 1) * share))
+        for k in range(WORKERS)
+    ]
+    start = time.perf_counter()
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    return time.perf_counter() - start
+
+
+def campaign_bars(fmus: Path, runs: int = RUNS) -> list[Bar]:
+    """The bar of campaigns."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_campaign(Path(folder), fmus, seeds=runs, stop=1.0, text=CAMPAIGN)
+        alone = bare_seconds(path, runs)
+        start = time.perf_counter()
+        with LocalCrew(WORKERS) as crew:
+            results = run_campaign(path, Path(folder) / "out", crew)
+        seconds = time.perf_counter() - start
+    failed = sum(row.status != "ok" for row in results.rows.values())
+    detail = f"{runs} runs of 1 s, {seconds:.1f} s to {alone:.1f} s bare, {failed} failed"
+    return [Bar("campaign, efficiency over bare runs", alone / seconds, 0.9, "", detail, True)]
+
+
+def dataset_bars(samples: int = SAMPLES) -> list[Bar]:
+    """The bar of data sets."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "speed.toml"
+        path.write_text(DATASET.format(samples=samples))
+        with LocalCrew(WORKERS) as crew:
+            start = time.perf_counter()
+            make_dataset(path, Path(folder) / "out", crew)
+            seconds = time.perf_counter() - start
+        size = sum(file.stat().st_size for file in (Path(folder) / "out").iterdir())
+    rate = samples / seconds
+    detail = f"{samples} samples in {seconds:.1f} s, {size / samples / 1e6:.1f} MB each"
+    return [Bar("data set, samples a second over 41", rate / BY_HAND, 3.0, "", detail, True)]

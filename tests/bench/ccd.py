@@ -1,0 +1,81 @@
+"""What a CCD camera's picture costs, beside a path tracer of Mitsuba's with as many rays.
+
+The yard at 1024 x 768 in three bands, from the view of its manifest, with sun and sky, 16 rays to
+the surroundings of each point and one bounce. Mitsuba gets the same triangles as matt surfaces of
+the materials' reflectance at 550 nm, 16 samples a pixel and depth 3, as it ends a path where ours
+does; its sky is as bright all around. It has neither glass nor mirrors nor haze to follow, and
+three colours where ours has 31 wavelengths. Both have all processors, and are measured in turns by
+the clock; Mitsuba's kernels are compiled before. The variant llvm needs LLVM 16 or later in
+DRJIT_LIBLLVM_PATH on processors whose half-precision numbers older ones cannot compile.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import mitsuba
+import numpy as np
+
+from sensor_models.camera.ccd import CcdCamera
+from sensor_models.camera.ccd_parameters import OpticsParameters
+from sensor_models.light.spectra import reflectance
+from sensor_models.scene.manifest import load_scene
+from sensor_models.scene.tracing import RayScene
+from tests import mitsuba_scenes as peer
+from tests.bench.bars import Bar, best_in_turns
+from tests.models.test_ccd_mitsuba import looking
+
+EYE, TARGET, ANGLE = np.array([-14.0, -22.0, 8.4]), np.array([1.6, 0.6, 1.2]), 62.0
+SIZE, SAMPLES, DEPTH, TURNS = (1024, 768), 16, 3, 3
+VARIANTS = ("llvm_ad_rgb", "scalar_rgb")
+
+
+def seconds(work: Callable[[], object]) -> float:
+    """How long it takes once."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def bars() -> list[Bar]:
+    """The picture beside the faster of two variants."""
+    scene = load_scene("yard")
+    sky = scene.sky
+    sun, above = (
+        float(np.interp(550e-9, *np.array(pairs).T)) * 1e-9
+        for pairs in (sky.sun_spectrum, sky.sky_spectrum)
+    )
+    shares = [float(reflectance(m, np.array([550e-9]))[0]) for m in scene.materials]
+    focal = SIZE[0] / 2.0 / np.tan(np.radians(ANGLE / 2.0))
+    camera = CcdCamera(OpticsParameters(intrinsics=(focal, focal, 0.0, 0.0)))
+    pose = looking(EYE, TARGET)
+    with tempfile.TemporaryDirectory() as folder, RayScene(scene) as rays:
+        parts = peer.shapes(scene, Path(folder), shares)
+        measured: dict[str, Callable[[], object]] = {"ours": lambda: camera.expose(rays, pose)}
+        for variant in VARIANTS:
+            mitsuba.set_variant(variant)
+            given = {
+                **parts,
+                **peer.lights(np.array(sky.sun_direction), sun, above),
+                "integrator": {"type": "path", "max_depth": DEPTH, "rr_depth": 1000},
+                "sensor": peer.camera(EYE, TARGET, ANGLE, SIZE, SAMPLES),
+            }
+            measured[variant] = rendering(variant, mitsuba.load_dict({"type": "scene", **given}))
+        for work in measured.values():
+            work()
+        best = best_in_turns({n: lambda w=w: seconds(w) for n, w in measured.items()}, TURNS)
+    fastest = min(VARIANTS, key=best.__getitem__)
+    detail = ", ".join(f"{name} {best[name]:.2f} s" for name in measured)
+    ratio = best[fastest] / best["ours"]
+    return [Bar("CCD picture over Mitsuba's path tracer", ratio, 1.5, "x", detail, at_least=True)]
+
+
+def rendering(variant: str, scene: object) -> Callable[[], object]:
+    """A picture by one variant, on the processor until it is there."""
+
+    def work() -> object:
+        mitsuba.set_variant(variant)
+        return np.array(mitsuba.render(scene))
+
+    return work
