@@ -12,7 +12,7 @@ from sensor_models.radar.ray_parameters import (
     RayTracedParameters,
     TracingParameters,
 )
-from sensor_models.radar.ray_traced import Motion, Paths, RayTracedRadar, _new_pages
+from sensor_models.radar.ray_traced import Motion, Paths, RayTracedRadar, new_pages
 from sensor_models.radar.surfaces import RadarScene
 from sensor_models.scene.history import MovingBodies
 from sensor_models.scene.model import (
@@ -164,7 +164,7 @@ def tubes_of(radar: RayTracedRadar, rays: RayScene, motion: Motion, window: tupl
     parts = np.ones(len(numbers), np.int32)
     chunks = np.array([0, len(numbers)])
     cells = Cells(numbers, parts, chunks, columns, window[0], window[1], width, width)
-    pages = _new_pages(-(-len(numbers) * 8 // 1024) + 1)
+    pages = new_pages(-(-len(numbers) * 8 // 1024) + 1)
     scene = RadarScene(rays.scene, radar.parameters.antenna.frequency, 1.0)
     motions = np.zeros((len(motion.bodies), 9))
     motions[:, :6], motions[:, 6:] = motion.velocities, motion.bodies[:, :3] - motion.position

@@ -51,6 +51,7 @@ from sensor_models.core.sensor import Arrays, Inputs, Result, Setup, Vector
 from sensor_models.core.spec import PACKAGES, SCENE_PACKAGES, Group, Groups, SensorSpec
 from sensor_models.kernels.light.paths import LIMIT_NAMES
 from sensor_models.kernels.math.motion import matrix_from_quaternion
+from sensor_models.messages.ports import OsiPorts
 from sensor_models.output.images import (
     ImageFile,
     ImageFormat,
@@ -342,6 +343,7 @@ CCD_CAMERA = SensorSpec(
     ),
     sinks=(Group(PictureFileParameters), Group(FrameTableParameters)),
     frames=ImageWriter,
+    messages=OsiPorts(),
     more_files=(
         (Group(LabelFileOutput, "labels"), "label.npy"),
         (Group(FlowFileOutput, "flow"), "flow.npy"),

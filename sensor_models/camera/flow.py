@@ -141,6 +141,9 @@ def flow_between(
         tolerance=own.tolerance,
         is_still=bool(still),
     )
+    body = bodies_of(rays, hits.owner).reshape(-1)
+    if knots_now.shape[1] == 0:  # nobody says where bodies are: they stand still
+        body = np.full_like(body, -1)
     found = Flow(
         np.empty((rows, columns, 2), np.float32),
         np.empty((rows, columns, 3) if scene_flow else (0, 0, 3), np.float32),
@@ -151,7 +154,7 @@ def flow_between(
         lens,
         track,
         np.ascontiguousarray(hits.distance.reshape(-1), np.float32),
-        bodies_of(rays, hits.owner).reshape(-1),
+        body,
         see_through(rays.scene)[hits.material.reshape(-1)],
         found.flow.reshape(-1, 2),
         found.scene.reshape(-1, 3),

@@ -141,7 +141,7 @@ Measure = Callable[[int, float, Vector, Held], Any]
 class SampledSensor:
     """A sensor that samples: a model that measures, and the clock that says when.
 
-    ``measure`` gives one reading. ``check`` refuses held inputs that cannot be applied.
+    ``measure`` gives one reading.
     """
 
     def __init__(
@@ -150,12 +150,9 @@ class SampledSensor:
         model: SampledModel,
         measure: Measure,
         interpolate: Interpolation,
-        check: Callable[[Groups], None] | None = None,
     ) -> None:
         self._model = model
         self._measure = measure
-        self._check = check
-        self._checked: Held | None = None
         self._timeline = Timeline(SampleClock(setup.start, setup.sampling.sample_rate), interpolate)
         (reading,) = setup.spec.readings
         self._flatten = flattener(reading.declaring)
@@ -175,9 +172,6 @@ class SampledSensor:
     def advance(self, inputs: Inputs, t0: float, t1: float) -> Iterator[Result]:
         """The samples that fall due."""
         held = inputs.held
-        if held is not self._checked and self._check is not None:
-            self._check(held.groups)
-        self._checked = held
         timeline, model = self._timeline, self._model
         before = timeline.state, model.state
         try:

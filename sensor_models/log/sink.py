@@ -130,7 +130,8 @@ class LogSink:
     def _of_samples(self, results: Sequence[Result]) -> Iterable[Message]:
         yield from self._beginning(results[0].time)
         for result in results:
-            values = dict(zip(self._kinds, result.values, strict=True))
+            # what a record has besides the readings comes behind them
+            values = dict(zip(self._kinds, result.values, strict=False))
             sample = Samples(result.time, self.name, values, self._kinds)
             yield from self._format.sample(self._topic, sample)
 

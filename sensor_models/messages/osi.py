@@ -184,7 +184,8 @@ class OsiMessages:
         self._mover: BodyMover | None = None
         self.motion = Motion()
         self.buffers = {name: osmp.Buffers() for name in (osmp.DATA_OUT, osmp.VIEW_OUT)}
-        self._has_sign = int(values.get("speed_mode", 1)) == CLOSING
+        # A ray-traced radar always tells closing speeds.
+        self._has_sign = bool(values.get("model")) or values.get("speed_mode", 1) == CLOSING
         self._scale = values["max_range"] if values.get("normalize_range") else 1.0
         if ports.rays is not None and (self._own.sensor_view or "normalize_range" in values):
             self._rays = ports.rays(setup)

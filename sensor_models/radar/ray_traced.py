@@ -130,7 +130,7 @@ class RayTracedRadar:
         self._warn = warn
         self._integrates, self._jitters = integrates, jitter
         self._scene: RadarScene | None = None
-        self._pages = _new_pages(256)
+        self._pages = new_pages(256)
         self._slabs = np.zeros((0, 0, 0))
         chirp, window = own.chirp, own.window
         self._tables = (
@@ -160,7 +160,7 @@ class RayTracedRadar:
             taken = int(pages.claims[0])
             if taken <= len(pages.used):
                 break
-            self._pages = _new_pages(taken + taken // 4)
+            self._pages = new_pages(taken + taken // 4)
         used = pages.used[:taken]
         order = np.lexsort((used[:, 1], used[:, 0])).astype(np.int64)
         tubes = int((cells.parts.astype(np.int64) ** 2).sum())
@@ -342,7 +342,7 @@ def _window(values: Floats, first: float, step: float, count: int) -> tuple[int,
     return low, high
 
 
-def _new_pages(count: int) -> Pages:
+def new_pages(count: int) -> Pages:
     """Room for paths."""
     return Pages(
         np.empty((count, PAGE, PATH_SIZE)),

@@ -10,6 +10,7 @@ part of a wave through. Other bodies let none.
 """
 
 import cmath
+import math
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from sensor_models.kernels.radar.fields import CONDUCTOR, DIFFUSE, INDEXED
 from sensor_models.kernels.radar.reflectors import Reflectors
+from sensor_models.radar.ray_parameters import LIGHT
 from sensor_models.scene.materials import METAL_EXTINCTION
 from sensor_models.scene.model import Instance, Material, Mesh, Scene, SurfaceKind
 
@@ -44,7 +46,7 @@ def itu_index(numbers: tuple[float, float, float, float], frequency: float) -> c
 
 def surface_of(material: Material, frequency: float) -> tuple[int, complex, float, float]:
     """Kind, index, roughness and diffuse reflectance of a material; NaN: by the roughness."""
-    given = material.radar_at(299792458.0 / frequency)
+    given = material.radar_at(LIGHT / frequency)
     if given is not None:
         diffuse = np.nan if given.diffuse_reflectance is None else given.diffuse_reflectance
         if given.ior is None:
@@ -87,7 +89,15 @@ class RadarScene:
             indices=np.array([surface[1] for surface in surfaces], complex).reshape(-1),
             rms=np.array([surface[2] for surface in surfaces], float).reshape(-1),
             diffuse=np.array([surface[3] for surface in surfaces], float).reshape(-1),
-            spacing=np.maximum(np.minimum(spacing, middle / SHARE), 1e-5),
+            spacing=np.minimum(
+                spacing,
+                np.maximum(
+                    np.minimum(
+                        middle / SHARE, [0.5 * self._facets(i, LIGHT / frequency) for i in owners]
+                    ),
+                    0.5 * LIGHT / frequency,
+                ),
+            ),
         )
 
     @staticmethod
@@ -103,6 +113,22 @@ class RadarScene:
         stretch = np.linalg.norm(np.asarray(instance.transform, float)[:3, :3], axis=0)
         found: Floats = sides * stretch
         return found
+
+    def _facets(self, instance: Instance, wavelength: float) -> float:
+        """The size of the facets that mirror: the side of a square of two of them, in the median.
+
+        Facets below two wavelengths stand for something round. Tubes that are larger find a facet
+        of another slope in each, and cross sections that differ by 1 dB from frame to frame.
+        """
+        mesh = self.scene.meshes[instance.mesh]
+        faces = mesh.faces[self.kinds[mesh.face_material] != DIFFUSE]
+        if len(faces) == 0:
+            return math.inf
+        corners = self._vertices[instance.mesh].astype(float)[faces]
+        corners = corners @ np.asarray(instance.transform, float)[:3, :3].T
+        normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        size = math.sqrt(float(np.median(np.linalg.norm(normals, axis=1))))
+        return size if size < 2.0 * wavelength else math.inf
 
     def _pane(self, instance: Instance) -> int:
         thickness = self._thickness[instance.mesh]

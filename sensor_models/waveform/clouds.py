@@ -56,23 +56,25 @@ IN_MEMORY = 1 << 23
 RAYS_AT_A_TIME = 1 << 15
 
 
+def _new_file() -> IO[bytes]:
+    return tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)
+
+
 class Store:
     """Records of one type, as they come; in a file if there are many."""
 
     def __init__(self, record: Any) -> None:
         self._record = np.dtype(record)
-        self._file: IO[bytes] = tempfile.SpooledTemporaryFile(  # noqa: SIM115 - until it goes
-            max_size=IN_MEMORY
-        )
+        self._file = _new_file()
         self.count = 0
 
     def __del__(self) -> None:
         self._file.close()
 
     def clear(self) -> None:
-        """Forget all records."""
-        self._file.seek(0)
-        self._file.truncate()
+        """Forget all records; who still looks at them keeps them."""
+        self._file.close()
+        self._file = _new_file()
         self.count = 0
 
     def add(self, records: NDArray[Any]) -> None:

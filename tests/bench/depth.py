@@ -22,6 +22,8 @@ import warp
 
 from sensor_models.camera import DepthCamera, DepthCameraParameters
 from sensor_models.camera.depth import matrices_of
+from sensor_models.camera.flow import FirstHits, FlowParameters, Instants, flow_between
+from sensor_models.camera.sensor import flow_lens
 from sensor_models.core.placement import quaternion_of
 from sensor_models.output.sinks import WriteFiles
 from sensor_models.scene.manifest import load_scene
@@ -196,9 +198,32 @@ def batches() -> Bar:
     )
 
 
+def flow_bar() -> Bar:
+    """What forward flow adds to a frame of the yard, whose camera moves."""
+    scene, interval = load_scene("yard"), 0.1
+    plain, camera = DepthCamera(FULL), DepthCamera(FULL, first_hits=True)
+    lens = flow_lens(FULL)
+    pose = np.array((-14.0, -12.0, 2.0, *quaternion_of(0.0, 0.05, 0.7)))
+    later = pose + np.array((10.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0)) * interval
+    now, then = (Instants(camera.placed(p.reshape(1, 1, 7), 0)[0], None) for p in (pose, later))
+    own = FlowParameters(forward=True)
+    with RayScene(scene) as rays:
+
+        def with_flow() -> None:
+            frame = camera.capture(rays, pose)
+            hits = FirstHits(frame.met, frame.owner, frame.material)
+            flow_between(rays, lens, camera.axes, hits, now, then, own)
+
+        took = best_of_all({"plain": lambda: plain.capture(rays, pose), "flow": with_flow})
+    added = 100.0 * (took["flow"] / took["plain"] - 1.0)
+    detail = f"{1e3 * took['plain']:.1f} and {1e3 * took['flow']:.1f} ms of processor time"
+    return Bar("flow over a depth frame", added, 30.0, "%", detail)
+
+
 def peers() -> list[Bar]:
     """The library beside others, and a batch beside single calls."""
     return [
+        flow_bar(),
         *frame_bars("landscape", landscape(650_000), DOWNWARD),
         *frame_bars("large spheres", spheres(1.0), POSE),
         *frame_bars("small spheres", spheres(0.36), POSE),

@@ -1,7 +1,13 @@
-"""What a cone radar costs: a step of its model with few obstacles, with many, and beside a loop.
+"""What radars cost.
+
+Cone: a step of its model with few obstacles, with many, and beside a loop.
 
 Obstacles are boxes of 12 triangles, or 6 quads, spread in the cone. The peer is the same search
 over the same lines without a hierarchy, compiled: each line of each face, one after the other.
+
+Ray traced: a frame in the yard by all defaults, from the tubes to the list of targets; its time
+against bare tracing of as many rays as it has tubes, in the same run; and both syntheses of 100,000
+paths.
 """
 
 import math
@@ -15,7 +21,17 @@ from numpy.typing import NDArray
 from sensor_models.kernels.radar.cone import Cone, nearest_of_line
 from sensor_models.radar import ConeParameters, ConeRadar, Obstacles, obstacles_of
 from sensor_models.radar.cone import cone_of
+from sensor_models.radar.ray_parameters import (
+    RayTracedParameters,
+    Synthesis,
+    TracingParameters,
+)
+from sensor_models.radar.ray_traced import Motion, Paths, RayTracedRadar, new_pages
+from sensor_models.radar.targets import Detector
+from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.model import Instance, Scene
+from sensor_models.scene.tracing import RayScene
+from sensor_models.sight.smallest import smallest_scene
 from tests import oracles_rays as twin
 from tests.bench.bars import Bar, best_in_turns
 
@@ -80,6 +96,73 @@ def milliseconds(call: Callable[[], object]) -> Callable[[], float]:
 
 
 def bars() -> list[Bar]:
+    """All bars of radars."""
+    return [*cone_bars(), *yard_bars(), *synthesis_bars()]
+
+
+def yard_bars() -> list[Bar]:
+    """A frame in the yard, and bare tracing of as many rays."""
+    scene, radar = load_scene("yard"), RayTracedRadar()
+    bodies = np.array([[*body.position, *body.orientation] for body in scene.bodies])
+    turn = np.array([1.0, 0.0, 0.0, 0.0])
+    motion = Motion(np.array([0.0, 0.0, 1.0]), turn, np.zeros(3), bodies, np.zeros((3, 6)))
+    detector = Detector(radar.parameters, radar.radio)
+    with RayScene(scene, threads=2) as rays:
+        tubes = radar.image(rays, motion, 0).tubes
+        u, v = np.meshgrid(np.linspace(-1.7, 1.7, tubes // 300), np.linspace(-0.17, 0.17, 300))
+        directions = np.stack([np.ones_like(u), u, v], axis=-1).astype(np.float32)
+        calls: dict[str, Callable[[], object]] = {
+            "frame": lambda: detector.targets(rays, radar.image(rays, motion, 1)),
+            "bare": lambda: rays.trace_bare(motion.position, directions),
+        }
+        measured = {name: seconds(call) for name, call in calls.items()}
+        best = best_in_turns(measured, 5)
+    ratio = best["frame"] / best["bare"]
+    return [
+        Bar("ray traced: frames a second in the yard", 1.0 / best["frame"], 5.0, "1/s",
+            f"{tubes} tubes, two threads", at_least=True),
+        Bar("ray traced: a frame beside bare rays", ratio, 40.0, "x", "as many as tubes"),
+    ]  # fmt: skip
+
+
+def synthesis_bars() -> list[Bar]:
+    """Both ways from paths to a cube; ``beat``, a loop over paths, by a fiftieth of them."""
+    count, random = 100_000, np.random.default_rng(1)
+    pages = new_pages(count // 1024 + 1)
+    flat = pages.numbers.reshape(-1, pages.numbers.shape[2])[:count]
+    flat[:] = random.uniform(-0.5, 0.5, flat.shape)
+    flat[:, 2], flat[:, 3] = random.uniform(1.0, 95.0, count), random.uniform(-9.0, 9.0, count)
+    pages.entities[:] = 1
+    pages.used[:, 2] = 1024
+    pages.used[-1, 2] = count - 1024 * (len(pages.used) - 1)
+    paths = Paths(pages, np.arange(len(pages.used)), count, 0)
+    calls = {}
+    with RayScene(smallest_scene(), threads=2) as rays:
+        for kind in Synthesis:
+            own = RayTracedParameters(tracing=TracingParameters(synthesis=kind))
+            radar = RayTracedRadar(own)
+            few = Paths(pages, np.arange(2), 0, 0)
+            taken = paths if kind == Synthesis.kernel else few
+            radar.synthesise(rays, few)  # compiled or loaded
+            calls[kind.name] = seconds(lambda r=radar, p=taken: r.synthesise(rays, p))  # type: ignore[misc]
+        best = {name: call() for name, call in calls.items()}
+    saved = best["beat"] * count / 2048.0 / best["kernel"]
+    return [Bar("ray traced: samples beside kernels, 1e5 paths", saved, 20.0, "x",
+                f"{best['kernel']:.2f} s by kernels", at_least=True)]  # fmt: skip
+
+
+def seconds(call: Callable[[], object]) -> Callable[[], float]:
+    """The time of a call, once."""
+
+    def measured() -> float:
+        start = time.perf_counter()
+        call()
+        return time.perf_counter() - start
+
+    return measured
+
+
+def cone_bars() -> list[Bar]:
     """A step with 10 and with 1,000 obstacles, and what the hierarchy saves."""
     calls: dict[str, Callable[[], object]] = {}
     for count, length in ((10, 20.0), (1000, 100.0)):

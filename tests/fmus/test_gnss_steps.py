@@ -246,6 +246,18 @@ def test_a_record_has_the_pseudoranges_of_the_satellites_in_use(
     assert field.metadata[b"unit"] == b"m"
 
 
+def test_a_log_takes_samples_whose_record_has_ranges(tmp_path: Path) -> None:
+    where = {"output_directory": str(tmp_path), "log": str(tmp_path / "drive.mcap")}
+    own = {"record": True, "record_pseudoranges": True, "nmea.on": True, "sample_rate": 10.0}
+    instance = begun("Gnss", **ORIGIN, **own, **where)
+    for k in range(20):
+        instance.do_step(0.5 + 0.1 * k, 0.1)
+    instance.close()
+    assert len(read_record(tmp_path)["pseudorange.G01"]) == 20
+    assert (tmp_path / "drive.mcap").stat().st_size > 10_000
+    assert instance.log.messages == []
+
+
 def test_there_are_no_columns_of_ranges_unless_they_are_asked_for(
     fmu_directory: Path, tmp_path: Path
 ) -> None:

@@ -274,6 +274,28 @@ def test_light_that_limits_cut_off_is_counted_and_told_once(
         assert sum(line["cut_off"].values()) == ROWS * COLUMNS
 
 
+def test_media_nested_too_deep_are_counted_and_told_once(lidar_fmu: Path, tmp_path: Path) -> None:
+    """Ten boxes of fog within one another before a wall: eight are remembered."""
+    scene = '[media.fog]\nabsorption = 1e-6\n[meshes.wall]\nmaterial = "brick"\n'
+    scene += "box = { size = [1, 40, 40] }\n"
+    scene += '[[instances]]\nmesh = "wall"\nposition = [20, 0, 0]\n'
+    for k in range(10):
+        size = [10.0 - 0.2 * k, 20.0 - 0.2 * k, 20.0 - 0.2 * k]
+        scene += f'[meshes.bank_{k}]\nbox = {{ size = {size} }}\nmaterial = "brick"\n'
+        scene += f'[[volumes]]\nmedium = "fog"\nmesh = "bank_{k}"\nposition = [8, 0, 0]\n'
+    angles = {"azimuth.min": -0.1, "azimuth.max": 0.1, "elevation.min": -0.1, "elevation.max": 0.1}
+    values = {f"pattern.{name}": value for name, value in angles.items()} | {"scan_mode": 0}
+    with open_fmu(lidar_fmu) as lidar:
+        begin(lidar, str(write_manifest(tmp_path, scene)), tmp_path / "out", **values)
+        for k in range(3):
+            lidar.step(PERIOD * k, PERIOD)
+        lidar.terminate()
+        (message,) = (m.text for m in lidar.messages if "cut off" in m.text)
+    assert f"'nesting': {2 * ROWS * COLUMNS}" in message
+    for line in index_of(tmp_path / "out")[1:]:
+        assert line["cut_off"]["nesting"] == sum(line["cut_off"].values()) == 2 * ROWS * COLUMNS
+
+
 def test_the_pose_is_in_the_header_of_a_pcd(lidar_fmu: Path, street: str, tmp_path: Path) -> None:
     place = {"mount.position.z": 1.5}
     for name, frame, expected in (

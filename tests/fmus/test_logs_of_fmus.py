@@ -19,9 +19,12 @@ PARAMETERS: dict[str, dict[str, Any]] = {
     "Lidar": {"pattern.rows": 8, "pattern.columns": 60, "scan_mode": 1},
     "WaveformLidar": {"pattern.rows": 2, "pattern.columns": 9},
     "DepthCamera": {"width": 24, "height": 16},
+    "CcdCamera": {"pixels.width": 24, "pixels.height": 16},
     "Radar": {"length": 30.0, "h_angle": 2.0, "v_angle": 1.0},
     "Imu": {"sample_rate": 200.0},
 }
+#: Those that are run here; pictures in logs go the way of depth images.
+NAMES = [name for name in catalog.names() if name != "CcdCamera"]
 STEPS, STEP = 10, 0.1
 
 
@@ -36,7 +39,7 @@ def drive(fmu_directory: Path, log: Path, names: list[str], **others: Any) -> No
             own = {"log": str(log), "sample_rate": 10.0, **PARAMETERS.get(name, {}), **others}
             if "scene_handle" in sensor.variables:
                 own["scene_handle"] = world.get("scene_handle")
-            if name in ("Lidar", "WaveformLidar", "DepthCamera", "Radar"):
+            if name in ("CcdCamera", "Lidar", "WaveformLidar", "DepthCamera", "Radar"):
                 own["mount.position.z"] = 1.5
             sensor.initialize(own)
             sensors.append(sensor)
@@ -56,7 +59,7 @@ def drive(fmu_directory: Path, log: Path, names: list[str], **others: Any) -> No
 @pytest.fixture(scope="module")
 def log(fmu_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("log") / "run.mcap"
-    drive(fmu_directory, path, catalog.names())
+    drive(fmu_directory, path, NAMES)
     return path
 
 
@@ -77,7 +80,7 @@ def test_all_sensors_of_a_run_are_in_one_file_in_the_order_of_time(log: Path) ->
     assert summary.statistics.message_count == len(found)
     assert sum(summary.statistics.channel_message_counts.values()) == len(found)
     topics = {topic.split("/")[1] for topic, *_ in found}
-    assert topics >= {f"my_{name}" for name in catalog.names()} | {"tf", "scene"}
+    assert topics >= {f"my_{name}" for name in NAMES} | {"tf", "scene"}
     with log.open("rb") as stream:
         reader = NonSeekingReader(stream)
         times = [m.log_time for _, _, m in reader.iter_messages(log_time_order=False)]

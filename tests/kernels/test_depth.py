@@ -40,6 +40,7 @@ PLAIN = Task(
     dropout=0.0,
     edge_dropout=0.0,
     edge_jump=0.5,
+    sees_all=False,
 )
 
 

@@ -21,7 +21,7 @@ from sensor_models.radar.ray_parameters import (
     Window,
     WindowParameters,
 )
-from sensor_models.radar.ray_traced import Image, Paths, RayTracedRadar, _new_pages
+from sensor_models.radar.ray_traced import Image, Paths, RayTracedRadar, new_pages
 from sensor_models.radar.targets import Detector, share_of_way, threshold_factor
 from sensor_models.radar.waveform import Radio
 from sensor_models.scene.tracing import RayScene
@@ -46,7 +46,7 @@ def radio_of(window: WindowParameters | None = None, **antenna) -> Radio:
 
 def listed(rows: list[list[float]], entities: list[int] | None = None) -> Paths:
     """Paths as they are traced."""
-    pages = _new_pages(len(rows) // 1024 + 1)
+    pages = new_pages(len(rows) // 1024 + 1)
     for place, row in enumerate(rows):
         pages.numbers[place // 1024, place % 1024] = row
         pages.entities[place // 1024, place % 1024] = entities[place] if entities else 1

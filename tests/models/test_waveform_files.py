@@ -139,6 +139,9 @@ def test_many_points_lie_in_a_file(monkeypatch):
     for first in range(0, 5000, 100):
         store.add(np.arange(first, first + 100, dtype=np.float32))
     np.testing.assert_array_equal(store.all(), np.arange(5000, dtype=np.float32))
-    assert not store.all().flags.writeable
+    seen = store.all()
+    assert not seen.flags.writeable
     store.clear()
     assert len(store.all()) == 0
+    store.add(np.zeros(100, np.float32))
+    np.testing.assert_array_equal(seen, np.arange(5000), "who looks at them keeps them")

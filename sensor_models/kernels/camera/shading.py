@@ -109,7 +109,8 @@ class Shop(NamedTuple):
     into: Floats  # (WIDTH, n): sum of what base rays bring
     onto: Floats  # (WIDTH, n): sum of what top rays bring
     words: NDArray[np.uint64]  # (WIDTH, 4): random words of the points
-    weights: Floats  # (WIDTH, 3): weight of the ray, base and top rays of a point
+    weights: Floats  # (WIDTH, 7): weight of the ray, base and top rays of a point, and the sums of
+    # weights of rays that found sky and ground, of the base and of the top
 
 
 @njit(cache=True)
@@ -129,7 +130,7 @@ def new_shop(wavelengths: int) -> Shop:
         np.zeros((WIDTH, wavelengths)),
         np.zeros((WIDTH, wavelengths)),
         np.zeros((WIDTH, 4), np.uint64),
-        np.zeros((WIDTH, 3)),
+        np.zeros((WIDTH, 7)),
     )
 
 
@@ -428,9 +429,8 @@ def add_found(light: Light, shop: Shop, index: int) -> None:
         into = shop.into if index < shop.weights[lane, 1] else shop.onto
         found = probe.found[lane]
         if found == NOTHING:
-            z = probe.numbers[lane, 5]
-            for k in range(waves):
-                into[lane, k] += weight * above(light, z, k)
+            side = 3 if probe.numbers[lane, 5] >= 0.0 else 4
+            shop.weights[lane, side if index < shop.weights[lane, 1] else side + 2] += weight
             continue
         x, y, z = triple(probe.numbers, lane, NORMAL)
         sun = light.toward_sun
@@ -453,11 +453,11 @@ def add_found(light: Light, shop: Shop, index: int) -> None:
 def add_surroundings(view: SceneView, path: Path, light: Light, shop: Shop, glow: Floats) -> None:
     """Add what the points send on of the light of sky and surroundings."""
     points, held = shop.points, shop.points.held[0]
-    shop.into[:held], shop.onto[:held] = 0.0, 0.0
+    shop.into[:held], shop.onto[:held], shop.weights[:held, 3:] = 0.0, 0.0, 0.0
     plan_rays(path, light, shop)
     for index in range(light.rays):
         look_around(view, path, light, shop, index)
-        ask(view, path, light, shop.probe, True)
+        ask(view, path, light, shop.probe, False)
         look_on(view, path, light, shop, index)
         add_found(light, shop, index)
     for lane in range(held):
@@ -472,9 +472,13 @@ def add_surroundings(view: SceneView, path: Path, light: Light, shop: Shop, glow
             through -= reflectance(1.0, surface[IOR], surface[EXTINCTION], min(max(c_v, 0.0), 1.0))
         of_base = through / base if base > 0.0 else 0.0
         of_top = 1.0 / top if top > 0.0 else 0.0
+        sky, ground = shop.weights[lane, 3], shop.weights[lane, 4]
+        sky_on_top, ground_on_top = shop.weights[lane, 5], shop.weights[lane, 6]
         for k in range(glow.shape[1]):
-            sent = of_base * light.base[material, k] * shop.into[lane, k]
-            sent += of_top * light.top[material, k] * shop.onto[lane, k]
+            into = shop.into[lane, k] + sky * light.sky[k] + ground * light.ground[k]
+            onto = shop.onto[lane, k] + sky_on_top * light.sky[k] + ground_on_top * light.ground[k]
+            sent = of_base * light.base[material, k] * into
+            sent += of_top * light.top[material, k] * onto
             glow[ray, k] += points.tint[lane, k] * sent
 
 

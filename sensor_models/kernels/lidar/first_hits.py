@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.beams import Lanes
-from sensor_models.kernels.lidar.echoes import intensity_of_echo
 from sensor_models.kernels.lidar.layout import Detector, Floats
 from sensor_models.kernels.lidar.points import angle_of
+from sensor_models.kernels.light.beam import beam_factor, beam_of
 from sensor_models.kernels.light.interfaces import strength_of
 from sensor_models.kernels.light.media import (
     ABSORPTION,
@@ -51,10 +51,10 @@ from sensor_models.kernels.tracing.packets import ACCESS, ALONG, Packet
 from sensor_models.kernels.tracing.scene_view import SceneView
 
 # Rows of FirstHits.numbers, counted in numbers: the way there, cosine and normal on the side of
-# the sensor, what is left of the light that arrives, what the beam has widened over when it is
-# back, the strength of the echo, the share that goes on in the mirror direction, the normal as it
-# was looked up, the angle of incidence, and the surface.
-LENGTH, COSINE, TOWARD, WEIGHT, PATH = 0, WIDTH, 2 * WIDTH, 5 * WIDTH, 6 * WIDTH
+# the sensor, what is left of the light that arrives, the factor of the widening beam, the strength
+# of the echo, the share that goes on in the mirror direction, the normal as it was looked up, the
+# angle of incidence, and the surface.
+LENGTH, COSINE, TOWARD, WEIGHT, FACTOR = 0, WIDTH, 2 * WIDTH, 5 * WIDTH, 6 * WIDTH
 INTENSITY, MIRRORED, OUTWARD, INCIDENCE = 7 * WIDTH, 8 * WIDTH, 9 * WIDTH, 12 * WIDTH
 SURFACE = 13 * WIDTH
 NUMBERS = SURFACE + SURFACE_SIZE * WIDTH
@@ -161,14 +161,15 @@ def shine(path: Path, packet: Packet, first: FirstHits) -> None:
 def answer(path: Path, detector: Detector, packet: Packet, first: FirstHits) -> None:
     """How strong the echoes of opaque surfaces are."""
     shine(path, packet, first)
-    own = first.numbers
+    own, beam = first.numbers, beam_of(detector.beam)
     ways = (2.0 if detector.round_trip else 1.0) / path.media[0, MEDIUM_IOR]
     for lane in range(WIDTH):
-        own[PATH + lane] = ways * own[LENGTH + lane]
-    for lane in range(WIDTH):
         if first.hit[lane]:
-            weight, strength = own[WEIGHT + lane], own[INTENSITY + lane]
-            own[INTENSITY + lane] = intensity_of_echo(detector, weight, own[PATH + lane], strength)
+            # As ``intensity_of_echo``, but the factor is kept for what is reported.
+            factor = beam_factor(beam, ways * own[LENGTH + lane])
+            back = own[WEIGHT + lane] if detector.round_trip else 1.0
+            own[FACTOR + lane] = factor
+            own[INTENSITY + lane] = own[WEIGHT + lane] * back * own[INTENSITY + lane] * factor
 
 
 @njit(**ACCESS)

@@ -49,6 +49,7 @@ from sensor_models.kernels.lidar.echoes import (
 )
 from sensor_models.kernels.lidar.first_hits import COSINE as COSINE_THERE
 from sensor_models.kernels.lidar.first_hits import (
+    FACTOR,
     INCIDENCE,
     LENGTH,
     MIRRORED,
@@ -63,7 +64,6 @@ from sensor_models.kernels.lidar.first_hits import (
     toward_of,
 )
 from sensor_models.kernels.lidar.first_hits import INTENSITY as ECHO
-from sensor_models.kernels.lidar.first_hits import PATH as WIDENED
 from sensor_models.kernels.lidar.layout import (
     CHUNK,
     Detector,
@@ -79,6 +79,7 @@ from sensor_models.kernels.lidar.points import (
     measured,
     note_nearest,
     reported,
+    reported_by,
     write_place,
     write_point,
     write_source,
@@ -169,7 +170,7 @@ def end_soon(
     output.counts[ray] = 1
     distance = walked(detector, distance, intensity, number_of(first, COSINE_THERE, lane))
     distance = measured(detector, distance, lanes.draw[lane])
-    intensity = reported(detector, intensity, number_of(first, WIDENED, lane))
+    intensity = reported_by(detector, intensity, number_of(first, FACTOR, lane))
     pose, toward = lanes.pose[lane], toward_of(first, lane)
     write_place(scan, output, ray, 0, pose, distance, intensity, incidence, toward)
     entity, label = hit_entity(view, tree.packet, lane), hit_label(view, tree.packet, lane)

@@ -31,7 +31,8 @@ from sensor_models.kernels.waveform.layout import (
     Floats,
 )
 
-MOST_STEPS = 20
+#: Steps of a fit, and of one that only has to tell whether it is about as good.
+MOST_STEPS, FEW_STEPS = 20, 8
 LAST = 3e-4
 FLAT = 1e-4
 #: Samples that lie together and beyond so many standard deviations show nothing of a Gaussian: it
@@ -233,11 +234,13 @@ def move_on(room: Floats, size: int) -> None:
 
 
 @njit(**APART)
-def fit(signal: Floats, first: int, last: int, echoes: Floats, count: int, room: Floats) -> float:
+def fit(
+    signal: Floats, first: int, last: int, echoes: Floats, count: int, room: Floats, steps: int
+) -> float:
     """Improve ``echoes`` (amplitude, place, sigma) in place; the sum of squares that is left."""
     damping, trial = 1e-3, room[TRIAL:]
     total: float = normal_equations(signal, first, last, echoes, count, room, MATRIX, SLOPE)
-    for _ in range(MOST_STEPS):
+    for _ in range(steps):
         if not solve(room, 3 * count, damping):
             damping = max(10.0 * damping, 1e-6)
             continue

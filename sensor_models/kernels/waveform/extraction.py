@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.tracing.packets import ACCESS
-from sensor_models.kernels.waveform.decomposition import fit
+from sensor_models.kernels.waveform.decomposition import FEW_STEPS, MOST_STEPS, fit
 from sensor_models.kernels.waveform.layout import GAUSSIAN, SPARE, Extraction, Floats, Found
 from sensor_models.kernels.waveform.search import (
     crossing_before,
@@ -85,7 +85,7 @@ def prove(
         for i in range(held):
             copy_echo(group, i, spare, i)
         left = remove(spare, held, weakest_of(group, held))
-        without = fit(signal, begin, end, spare, left, found.room)
+        without = fit(signal, begin, end, spare, left, found.room, FEW_STEPS)
         if without - total > gain:
             break
         held, total = left, without
@@ -132,14 +132,15 @@ def fit_group(
     group = found.echoes[place:]
     begin = max(int(group[0, 1] - 3.5 * group[0, 2] - 1.0), first)
     end = min(int(group[held - 1, 1] + 3.5 * group[held - 1, 2] + 2.0), last)
+    started = held
     if held == 1:
-        fit(signal, begin, end, group, held, found.room)
+        fit(signal, begin, end, group, held, found.room, MOST_STEPS)
     else:
         gain = needed_gain(signal, begin, end, ask, sigma)
-        held = keep_strong(group, held, gain)
-        total = fit(signal, begin, end, group, held, found.room)
+        held = started = keep_strong(group, held, gain)
+        total = fit(signal, begin, end, group, held, found.room, MOST_STEPS)
         held = prove(signal, begin, end, group, held, gain, total, found)
-    dropped, i = False, 0
+    dropped, i = held < started, 0
     while i < held:
         inside = begin - 1.0 < group[i, 1] < end
         if inside and group[i, 0] > level and group[i, 2] >= ask.least_width * ask.sigma:
@@ -147,8 +148,34 @@ def fit_group(
             continue
         held, dropped = remove(group, held, i), True
     if dropped and held > 0:
-        fit(signal, begin, end, group, held, found.room)
+        fit(signal, begin, end, group, held, found.room, MOST_STEPS)
     return held
+
+
+@njit(**ACCESS)
+def begin_echo(
+    signal: Floats, first: int, last: int, top: int, level: float, sigma: float, echo: Floats
+) -> None:
+    """What a candidate is taken for at first.
+
+    Without noise that is the Gaussian through its largest sample and the neighbours, if it is about
+    as wide at half its height: most fits are a step shorter then.
+    """
+    place, height = vertex(signal, first, last, top)
+    width = width_at(signal, first, last, top)
+    echo[0], echo[1], echo[2] = max(height, level), place, width
+    if sigma > 0.0 or top <= first or top >= last - 1:
+        return
+    low, middle, high = signal[top - 1], signal[top], signal[top + 1]
+    if not (low > 0.0 and high > 0.0 and middle > low and middle > high):
+        return
+    before, after = math.log(low / middle), math.log(high / middle)
+    bend = before + after
+    own = math.sqrt(-1.0 / bend)
+    if 0.7 * width < own < 1.4 * width:
+        shift = 0.5 * (before - after) / bend
+        echo[0] = middle * math.exp(-0.25 * (before - after) * shift)
+        echo[1], echo[2] = top + shift, own
 
 
 @njit(**ACCESS)
@@ -165,10 +192,7 @@ def decompose(
     """Make echoes of candidates by fitting Gaussians; how many there are."""
     echoes = found.echoes
     for i in range(candidates):
-        top = found.place[i]
-        place, height = vertex(signal, first, last, top)
-        echoes[i, 0], echoes[i, 1] = max(height, level), place
-        echoes[i, 2] = width_at(signal, first, last, top)
+        begin_echo(signal, first, last, found.place[i], level, sigma, echoes[i])
     kept, begin = 0, 0
     while begin < candidates:
         end = begin + 1

@@ -1,0 +1,8 @@
+"""The command line of the radar: ``python -m sensor_models.radar``."""
+
+import sys
+
+from sensor_models.pictures.radar_command import main
+
+if __name__ == "__main__":
+    sys.exit(main())
