@@ -1,12 +1,13 @@
 r"""CCD camera: from the light of a scene through a lens to digital numbers.
 
-    spectra        of what each ray sees (``kernels.camera.exposure``), for 31 wavelengths
+    spectra        of what each ray sees, for 31 wavelengths
     bands          E_b = ∫ (π L τ / 4N²) F_b Q dλ, W/m2; with the model emva electrons per second
-    aberrations    light goes where the lens puts it (``kernels.camera.aberrations``)
+    aberrations    light goes where the lens puts it
     pixels         mean over the sample_factor² cells of each
     vignetting     V = (1 - α r) (f / sqrt(f² + r²))⁴ at r in the image plane, at least 0
-    chip           exposure, noise, gain, gamma, rounding (``kernels.camera.chip``)
+    chip           exposure, noise, gain, gamma, rounding
 
+Compiled are spectra, aberrations and chip (``kernels.camera.exposure``, ``aberrations``, ``chip``).
 N is the f-number, τ the transmission of the lens. Electrons of a band:
 
     s_b = ∫ E A λ/(hc) η F_b dλ,   A the area of a pixel, η the quantum efficiency

@@ -235,7 +235,12 @@ def presets_for(model: str) -> list[dict]:
     """The files of presets of a sensor, as TOML."""
     paths = (build_fmus.ROOT / "sensor_models" / "presets").glob("*.toml")
     contents = [tomllib.loads(path.read_text(encoding="utf-8")) for path in paths]
-    return [c["preset"] for c in contents if model in [c["preset"]["sensor"]][0]]
+    found = []
+    for content in contents:
+        sensors = content["preset"]["sensor"]
+        if model in ([sensors] if isinstance(sensors, str) else sensors):
+            found.append(content["preset"])
+    return found
 
 
 def parts_by_heading(listed: Element | None) -> dict[str, list[Element]]:
