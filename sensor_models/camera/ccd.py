@@ -7,8 +7,9 @@ r"""CCD camera: from the light of a scene through a lens to digital numbers.
     vignetting     V = (1 - α r) (f / sqrt(f² + r²))⁴ at r in the image plane, at least 0
     chip           exposure, noise, gain, gamma, rounding
 
-Compiled are spectra, aberrations and chip (``kernels.camera.exposure``, ``aberrations``, ``chip``).
-N is the f-number, τ the transmission of the lens. Electrons of a band:
+Compiled are the spectra (``kernels.camera.exposure``), the aberrations
+(``kernels.camera.aberrations``) and the chip (``kernels.camera.chip``). N is the f-number, τ the
+transmission of the lens. Electrons of a band:
 
     s_b = ∫ E A λ/(hc) η F_b dλ,   A the area of a pixel, η the quantum efficiency
 

@@ -1,7 +1,7 @@
 """What a CCD camera is: its optics, its chip, and how its light is worked out.
 
 Names are those of the physics specification (15 and 32). ``exposure`` is an input, so that a
-master can control it; ``exposure_time`` stands where it is 0.
+master can control it; ``exposure_time`` stands where it is 0. ``ccd`` has the equations.
 """
 
 from dataclasses import dataclass
