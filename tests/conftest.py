@@ -29,15 +29,21 @@ SAMPLING = [name for name in SENSORS if name not in SEEING]
 MODELS = [*build_fmus.fmu_sources(), "Null"]
 
 
+#: What variables begin with that decide where things are found. Libraries set others of their own.
+SEARCHED = ("HOME", "LD_", "PATH", "PYTHON", "SENSOR_FMUS", "TMPDIR", "XDG_")
+
+
+def surroundings() -> tuple[Path, dict[str, str]]:
+    """The working directory, and where things are looked for."""
+    return Path.cwd(), {k: v for k, v in os.environ.items() if k.startswith(SEARCHED)}
+
+
 @pytest.fixture(autouse=True)
 def no_test_leaves_the_process_elsewhere() -> Iterator[None]:
     """Hold the working directory and the search path: masters in this process may change them."""
-    before = Path.cwd(), dict(os.environ)
+    before = surroundings()
     yield
-    after = Path.cwd(), dict(os.environ)
-    for part in (before[1], after[1]):
-        part.pop("PYTEST_CURRENT_TEST", None)
-    assert after == before
+    assert surroundings() == before
 
 
 @pytest.fixture(scope="session")

@@ -49,6 +49,7 @@ from sensor_models.core.placement import PlacementParameters, placed
 from sensor_models.core.quantities import boolean, check, integer, real, string
 from sensor_models.core.sensor import Arrays, Inputs, Result, Setup, Vector
 from sensor_models.core.spec import PACKAGES, SCENE_PACKAGES, Group, Groups, SensorSpec
+from sensor_models.kernels.light.fresnel import reflectance_at_normal
 from sensor_models.kernels.light.paths import LIMIT_NAMES
 from sensor_models.kernels.math.motion import matrix_from_quaternion
 from sensor_models.messages.ports import OsiPorts
@@ -303,6 +304,7 @@ def _load_kernels() -> None:
     """Compile or load what a step may need, once, and not in a step."""
     interpolate_body(np.zeros(BODY_SIZE), np.zeros(BODY_SIZE), 1.0, 0.5)
     matrix_from_quaternion(np.array(IDENTITY))  # of scenes that are read when they are needed
+    reflectance_at_normal(1.0, 1.5, 0.0)  # of metals, of which the smallest scene has none
     scene = smallest_scene()
     optics = OpticsParameters(width=1, height=1, seidel=(0.0, 0.0, 0.0, 1.0, 0.0))
     camera = CcdCamera(optics, sensor=ChipParameters(model=SensorModel.emva))

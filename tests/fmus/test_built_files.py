@@ -134,6 +134,7 @@ def test_the_file_holds_what_it_needs_and_nothing_else(fmu: Path) -> None:
         f"binaries/{host}",
         "documentation",
         "documentation/licenses",
+        "extra/org.fmi-standard.fmi-ls-ref",
         "resources",
         "resources/fmus",
         "resources/fmus/vehicle",

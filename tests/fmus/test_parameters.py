@@ -286,6 +286,8 @@ def test_the_index_tells_parameters_first_and_then_the_file(
         "record": True,
         "output_directory": str(tmp_path),
         "output_format": suffix,
+        "log": "",
+        "log_body": "base_link",
     }
     assert (tmp_path / file["file"]).is_file()
     assert file["file"].endswith(f".{suffix}")

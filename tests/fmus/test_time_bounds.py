@@ -14,7 +14,7 @@ from tests.fmus.host import Instance, open_shared
 ENDLESS = (5.2e5, 1e9, 1e300)
 #: What samples may take, MB; a list of those of the shortest of these steps would take more.
 MOST_MEMORY = 150.0
-REASONS = ("samples", "frames", "inner steps", "is too far from 0")
+REASONS = ("samples", "frames", "inner steps", "is too far from 0", "is no date after")
 #: Unix time in ns: doubles are 256 s apart there.
 UNIX_NS = 1.7e18
 
