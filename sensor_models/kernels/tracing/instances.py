@@ -51,9 +51,13 @@ def place_bodies(shapes: Floats, poses: Floats, bodies: Bodies) -> None:
     bodies.balls[:, :3], bodies.balls[:, 3] = 0.0, -math.inf
     bodies.groups[:, :3], bodies.groups[:, 3] = 0.0, -math.inf
     bodies.order[:] = 0
-    seen = np.flatnonzero(shapes[:, 6] >= 0.0)
+    count = 0
+    for body in range(len(shapes)):
+        if shapes[body, 6] >= 0.0:
+            bodies.order[count] = body
+            count += 1
+    seen = bodies.order[:count]
     bring_together(bodies.boxes, seen)
-    bodies.order[: len(seen)] = seen
     for place in range(len(seen)):
         put_ball(bodies.boxes, seen[place : place + 1], bodies.balls, place)
     for block in range((len(seen) + BLOCK - 1) // BLOCK):
@@ -70,12 +74,25 @@ def bring_together(boxes: Floats, order: NDArray[np.int64]) -> None:
     """
     if len(order) <= BLOCK:
         return
-    order[:] = order[np.argsort(boxes[order, 0] + boxes[order, 3])]
+    sort_along(boxes, 0, order)
     blocks = (len(order) + BLOCK - 1) // BLOCK
     slab = BLOCK * math.ceil(math.sqrt(blocks))
     for first in range(0, len(order), slab):
-        part = order[first : first + slab]
-        part[:] = part[np.argsort(boxes[part, 1] + boxes[part, 4])]
+        sort_along(boxes, 1, order[first : first + slab])
+
+
+@njit(cache=True)
+def sort_along(boxes: Floats, axis: int, order: NDArray[np.int64]) -> None:
+    """Sort bodies by the middles of their boxes along an axis.
+
+    Item by item: of arrays that are indexed by arrays Numba makes calls of its own.
+    """
+    middles, before = np.empty(len(order)), order.copy()
+    for place in range(len(order)):
+        middles[place] = boxes[order[place], axis] + boxes[order[place], 3 + axis]
+    sorted_places = np.argsort(middles)
+    for place in range(len(order)):
+        order[place] = before[sorted_places[place]]
 
 
 @njit(cache=True)
@@ -83,7 +100,9 @@ def put_ball(boxes: Floats, members: NDArray[np.int64], balls: Floats, place: in
     """Write the ball around the boxes of some bodies to a place in a table of balls."""
     square = 0.0
     for row in range(3):
-        low, high = boxes[members, row].min(), boxes[members, 3 + row].max()
+        low, high = math.inf, -math.inf
+        for member in members:
+            low, high = min(low, boxes[member, row]), max(high, boxes[member, 3 + row])
         balls[place // BLOCK, row, place % BLOCK] = 0.5 * (low + high)
         square += (high - low) ** 2
     balls[place // BLOCK, 3, place % BLOCK] = 0.5 * math.sqrt(square)
