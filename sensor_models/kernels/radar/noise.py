@@ -54,12 +54,13 @@ def add_noise(
             cell = first + row - TAP_REACH
             inside = cell % samples
             sign = -sigma if (cell != inside and samples % 2 == 0) else sigma
-            flat = drawn[row].reshape(-1)
             for pair in range((size + 1) // 2):
                 a, b, c, d = normals(key, frame, inside * size + pair)
-                flat[2 * pair] = complex(sign * a, sign * b)
+                chirp, channel = divmod(2 * pair, channels)
+                drawn[row, chirp, channel] = complex(sign * a, sign * b)
                 if 2 * pair + 1 < size:
-                    flat[2 * pair + 1] = complex(sign * c, sign * d)
+                    chirp, channel = divmod(2 * pair + 1, channels)
+                    drawn[row, chirp, channel] = complex(sign * c, sign * d)
         for row in range(count):
             mixed[:, :] = 0.0
             for step in range(5):
