@@ -75,8 +75,16 @@ class ClusterCrew:
 
     def _home(self, resident: Resident) -> Any:
         if resident not in self._residents:
-            future = self._client.submit(resident.function, *resident.arguments, pure=False)
-            self._residents[resident] = future
+            # In turn: a scheduler that hears of one after the other gives the first worker most.
+            workers = sorted(self._client.nthreads())
+            where = [workers[len(self._residents) % len(workers)]] if workers else None
+            self._residents[resident] = self._client.submit(
+                resident.function,
+                *resident.arguments,
+                workers=where,
+                allow_other_workers=where is not None,
+                pure=False,
+            )
         return self._residents[resident]
 
     @staticmethod
