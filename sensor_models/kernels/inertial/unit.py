@@ -112,6 +112,30 @@ def measure(
 
 
 @njit(**INLINE)
+def sense(
+    parameters: Floats,
+    block: int,
+    state: Floats,
+    time: float,
+    body: Floats,
+    usable: bool,
+    uniform: Floats,
+    dipoles: Floats,
+    ideal: Floats,
+    force: Floats,
+) -> Triple:
+    """Write the ideal signal of a sensor and the force on it, NaN and 0 without usable motion."""
+    signal, acting = (math.nan, math.nan, math.nan), (0.0, 0.0, 0.0)
+    if usable:
+        start = motion_of(parameters, block)
+        motion = state[start : start + MOTION_SIZE]
+        signal, acting = measure(parameters, block, motion, time, body, uniform, dipoles)
+    store(force, 0, acting)
+    store(ideal, 0, signal)
+    return signal
+
+
+@njit(**INLINE)
 def advance(
     parameters: Floats,
     keys: NDArray[np.uint64],
@@ -139,14 +163,7 @@ def advance(
     chain = READING + reading.size
     for sensor in range(sensors):
         block = UNIT_SIZE + sensor * BLOCK_SIZE
-        signal = (math.nan, math.nan, math.nan)
-        store(force, 0, (0.0, 0.0, 0.0))
-        if usable:
-            start = motion_of(parameters, block)
-            motion = state[start : start + MOTION_SIZE]
-            signal, acting = measure(parameters, block, motion, time, body, uniform, dipoles)
-            store(force, 0, acting)
-        store(ideal, 0, signal)
+        signal = sense(parameters, block, state, time, body, usable, uniform, dipoles, ideal, force)
         triaxial.corrupt(
             parameters[block + CHAIN : block + BLOCK_SIZE],
             keys[sensor],

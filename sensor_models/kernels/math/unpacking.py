@@ -10,8 +10,9 @@ description, flags; of a float its value; of an integer digits of 30 bits. Nothi
 promised, so ``kernels.compiling`` tries it with one value of each kind before it relies on it.
 """
 
-from sensor_models.kernels.compiling import cfunc
+from sensor_models.kernels.compiling import cfunc, njit
 from sensor_models.kernels.math.memory import int32_at, int64_at, put_int64
+from sensor_models.kernels.options import INLINE
 
 #: What may come: the end, the end of a tuple, a tuple, an array, and numbers.
 END, LEAVE, TUPLE, ARRAY, FLOAT, INTEGER, TRUTH = range(7)
@@ -20,6 +21,54 @@ END, LEAVE, TUPLE, ARRAY, FLOAT, INTEGER, TRUTH = range(7)
 # integer type and whether its sign is in a tag; of a truth value the addresses of both.
 
 DIGIT_BITS = 30
+
+
+@njit(**INLINE)
+def array_fits(program: int, at: int, value: int, found: int) -> bool:
+    """Whether an array has the type, item type, dimensions and flags that the program says."""
+    fits: bool = (
+        found == int64_at(program, at + 1)
+        and int64_at(value, 7) == int64_at(program, at + 2)
+        and int32_at(value, 6) == int64_at(program, at + 3)
+        and (int32_at(value, 16) & int64_at(program, at + 4)) == int64_at(program, at + 5)
+    )
+    return fits
+
+
+@njit(**INLINE)
+def put_array(program: int, at: int, value: int, words: int, word: int) -> int:
+    """Write the words of an array; the place of the next word."""
+    dimensions = int64_at(program, at + 3)
+    lengths, strides = int64_at(value, 4), int64_at(value, 5)
+    items = 1
+    for k in range(dimensions):
+        items *= int64_at(lengths, k)
+        put_int64(words, word + 5 + k, int64_at(lengths, k))
+        put_int64(words, word + 5 + dimensions + k, int64_at(strides, k))
+    put_int64(words, word, 0)
+    put_int64(words, word + 1, 0)
+    put_int64(words, word + 2, items)
+    put_int64(words, word + 3, int64_at(program, at + 6))
+    put_int64(words, word + 4, int64_at(value, 2))
+    behind: int = word + 5 + 2 * dimensions
+    return behind
+
+
+@njit(**INLINE)
+def put_integer(program: int, at: int, value: int, words: int, word: int) -> bool:
+    """Write the word of an integer; False if it has more digits than fit."""
+    head = int64_at(value, 2)
+    if int64_at(program, at + 2) != 0:
+        digits, negative = head >> 3, (head & 3) == 2
+    else:
+        digits, negative = abs(head), head < 0
+    if digits > 2:
+        return False
+    number = int32_at(value, 6) if digits > 0 else 0
+    if digits == 2:
+        number += int32_at(value, 7) << DIGIT_BITS
+    put_int64(words, word, -number if negative else number)
+    return True
 
 
 @cfunc("int32(intp, intp, intp, intp)")
@@ -38,62 +87,30 @@ def unpack(place: int, program: int, words: int, stack: int) -> int:
         value = int64_at(place, 0)
         place += 8
         found = int64_at(value, 1)
+        one, other = int64_at(program, at + 1), int64_at(program, at + 2)
         if kind == TUPLE:
-            if found != int64_at(program, at + 1) or int64_at(value, 2) != int64_at(
-                program, at + 2
-            ):
+            if found != one or int64_at(value, 2) != other:
                 return 0
             put_int64(stack, depth, place)
             depth += 1
             place = value + int64_at(program, at + 3)
             at += 4
         elif kind == ARRAY:
-            dimensions = int64_at(program, at + 3)
-            if (
-                found != int64_at(program, at + 1)
-                or int64_at(value, 7) != int64_at(program, at + 2)
-                or int32_at(value, 6) != dimensions
-                or (int32_at(value, 16) & int64_at(program, at + 4)) != int64_at(program, at + 5)
-            ):
+            if not array_fits(program, at, value, found):
                 return 0
-            lengths, strides = int64_at(value, 4), int64_at(value, 5)
-            items = 1
-            for k in range(dimensions):
-                items *= int64_at(lengths, k)
-                put_int64(words, word + 5 + k, int64_at(lengths, k))
-                put_int64(words, word + 5 + dimensions + k, int64_at(strides, k))
-            put_int64(words, word, 0)
-            put_int64(words, word + 1, 0)
-            put_int64(words, word + 2, items)
-            put_int64(words, word + 3, int64_at(program, at + 6))
-            put_int64(words, word + 4, int64_at(value, 2))
-            word += 5 + 2 * dimensions
+            word = put_array(program, at, value, words, word)
             at += 7
         elif kind == FLOAT:
-            if found != int64_at(program, at + 1) and found != int64_at(program, at + 2):
+            if found not in (one, other):
                 return 0
             put_int64(words, word, int64_at(value, 2))
-            word += 1
-            at += 3
+            word, at = word + 1, at + 3
         elif kind == INTEGER:
-            if found != int64_at(program, at + 1):
+            if found != one or not put_integer(program, at, value, words, word):
                 return 0
-            head = int64_at(value, 2)
-            if int64_at(program, at + 2) != 0:
-                digits, negative = head >> 3, (head & 3) == 2
-            else:
-                digits, negative = abs(head), head < 0
-            if digits > 2:
-                return 0
-            number = int32_at(value, 6) if digits > 0 else 0
-            if digits == 2:
-                number += int32_at(value, 7) << DIGIT_BITS
-            put_int64(words, word, -number if negative else number)
-            word += 1
-            at += 3
+            word, at = word + 1, at + 3
         else:
-            if value != int64_at(program, at + 1) and value != int64_at(program, at + 2):
+            if value not in (one, other):
                 return 0
-            put_int64(words, word, 1 if value == int64_at(program, at + 1) else 0)
-            word += 1
-            at += 3
+            put_int64(words, word, 1 if value == one else 0)
+            word, at = word + 1, at + 3

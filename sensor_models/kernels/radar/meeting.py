@@ -143,6 +143,42 @@ def _push(waiting: Tubes, held: Ints, tubes: Tubes, lane: int) -> int:
     return row
 
 
+@njit(**INLINE)
+def _first_way(sender: Sender, numbers: Floats, lane: int) -> Triple:
+    """The direction in which a tube has left the sender."""
+    y, z = numbers[lane, LEFT_Y], numbers[lane, LEFT_Z]
+    ahead = times(math.sqrt(max(1.0 - y**2 - z**2, 0.0)), sender.x)
+    first: Triple = plus(ahead, plus(times(y, sender.y), times(z, sender.z)))
+    return first
+
+
+@njit(**INLINE)
+def _stray_back(
+    sender: Sender,
+    tubes: Tubes,
+    lane: int,
+    plane: Plane,
+    velocity: Triple,
+    field: Field,
+    diffuse: float,
+    first: Triple,
+    answers: Answers,
+) -> None:
+    """Work out what a rough surface sends back the way that the tube has come."""
+    numbers, answer = tubes.numbers, answers.numbers
+    way, length = get_triple(numbers, lane, RAYS + 3), numbers[lane, RAYS + 6]
+    gain, strength = numbers[lane, ROOT_GAIN], power(field)
+    cosine = max(-dot(plane.normal, way), LEAST_COSINE)
+    wide = math.sqrt(4.0 * diffuse * cosine * numbers[lane, SOLID])  # of sqrt(sigma) / L
+    unit = sender.root_power * _unit(sender.wavenumber)
+    answer[lane, OWN] = unit * gain * gain * strength * wide / length
+    answer[lane, OWN_LENGTH] = 2.0 * length
+    own = 2.0 * numbers[lane, DRIFT] + 2.0 * dot(velocity, way) - 2.0 * dot(sender.velocity, first)
+    answer[lane, OWN_SPEED] = -0.5 * own
+    answers.ids[lane, SIGHT] = IN_SIGHT
+    answer[lane, SEEN_RE] = answer[lane, SEEN_IM] = 0.0
+
+
 @njit(**CALLED)
 def _send_back(
     sender: Sender,
@@ -166,23 +202,9 @@ def _send_back(
     answer[lane, OWN] = answer[lane, STRAY] = answer[lane, RE] = answer[lane, IM] = 0.0
     gain, solid = numbers[lane, ROOT_GAIN], numbers[lane, SOLID]
     y, z = -dot(to, sender.y), -dot(to, sender.z)
-    drift = numbers[lane, DRIFT]
-    first = plus(
-        times(math.sqrt(max(1.0 - numbers[lane, LEFT_Y] ** 2 - numbers[lane, LEFT_Z] ** 2, 0.0)),
-              sender.x),
-        plus(times(numbers[lane, LEFT_Y], sender.y), times(numbers[lane, LEFT_Z], sender.z)),
-    )  # fmt: skip
+    drift, first = numbers[lane, DRIFT], _first_way(sender, numbers, lane)
     if diffuse > 0.0 and not straight:
-        strength = power(field)
-        cosine = max(-dot(plane.normal, way), LEAST_COSINE)
-        wide = math.sqrt(4.0 * diffuse * cosine * solid)  # of sqrt(sigma) / L
-        unit = sender.root_power * _unit(sender.wavenumber)
-        answer[lane, OWN] = unit * gain * gain * strength * wide / length
-        answer[lane, OWN_LENGTH] = 2.0 * length
-        own = 2.0 * drift + 2.0 * dot(velocity, way) - 2.0 * dot(sender.velocity, first)
-        answer[lane, OWN_SPEED] = -0.5 * own
-        answers.ids[lane, SIGHT] = IN_SIGHT
-        answer[lane, SEEN_RE] = answer[lane, SEEN_IM] = 0.0
+        _stray_back(sender, tubes, lane, plane, velocity, field, diffuse, first, answers)
     if facing <= 0.0:
         return
     arrival = root_gain(sender.pattern, -dot(to, sender.x), y, z)
@@ -214,6 +236,13 @@ def _unit(wavenumber: float) -> float:
     return unit
 
 
+@njit(**INLINE)
+def _facing(plane: Plane, way: Triple) -> Plane:
+    """A plane with its normal against a way."""
+    turned = dot(plane.normal, way) > 0.0
+    return Plane(times(-1.0 if turned else 1.0, plane.normal), plane.point)
+
+
 @njit(**CALLED)
 def meet(
     view: SceneView,
@@ -232,15 +261,12 @@ def meet(
     owner, face = hit_owner(packet, lane), hit_primitive(packet, lane)
     answers.ids[lane, SIGHT] = NOTHING
     ids[lane, EVENTS] += 1
-    plane = plane_of(view, reflectors, owner, face, sender.place)
-    way = get_triple(numbers, lane, WAY)
+    start, way = get_triple(numbers, lane, START), get_triple(numbers, lane, WAY)
+    plane = _facing(plane_of(view, reflectors, owner, face, sender.place), way)
     product = dot(plane.normal, way)
     if product == 0.0:
         return
-    if product > 0.0:
-        plane = Plane(times(-1.0, plane.normal), plane.point)
-    start = get_triple(numbers, lane, START)
-    reach = dot(minus(plane.point, start), plane.normal) / -abs(product)
+    reach = dot(minus(plane.point, start), plane.normal) / product
     inside = ids[lane, PANE] == owner and hit_distance(packet, lane) <= numbers[lane, IN_PANE]
     put_triple(numbers, lane, START, plus(start, times(reach, way)))
     more = ids[lane, EVENTS] < MOST_EVENTS
