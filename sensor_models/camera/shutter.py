@@ -77,6 +77,7 @@ class FrameShutter:
     ) -> None:
         self._clock = clock
         self._timeline = Timeline(clock, interpolate_body)
+        same_instant(0.0, 0.0)  # is loaded now, and not in a step
         self._lasting, self._ahead, self._back = lasting, ahead, back
         self._begun: deque[Begun] = deque()
         #: Instants and states that the frames that were begun lie between.

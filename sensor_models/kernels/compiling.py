@@ -46,6 +46,8 @@ class Stats:
     def __init__(self) -> None:
         self.from_cache = 0
         self.compiled = 0
+        #: Of those: what cannot be kept, and has Numba compile it in each process anew.
+        self.not_kept = 0
 
 
 class Kernel:
@@ -145,6 +147,7 @@ class Kernel:
         try:
             code = object_files.make(self._name(kinds), compiled, own, nogil, self.for_c)
         except Exception as reason:  # a changed private interface may raise anything
+            self.stats.not_kept += 1
             _log.debug("%r is called through Numba: %r", self, reason)
             return lambda arguments: self.dispatcher(*arguments)
         _store.save(self.__module__, code)

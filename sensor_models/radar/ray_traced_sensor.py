@@ -252,6 +252,10 @@ def _load_kernels() -> None:
     )
     radar = RayTracedRadar(own)
     bodies = moved_bodies(scene).poses[0]
+    pose = np.array([[0.0, 0.0, 0.0, *IDENTITY]])
+    velocities(pose, pose, 1.0)  # of bodies, of which the smallest scene has none
+    rotate_vector(normalise_quaternion(np.array(IDENTITY)), np.zeros(3))
+    History(np.zeros(1), np.zeros((1, 1, BODY_SIZE))).at([0.0])
     motion = Motion(
         np.zeros(3), np.array(IDENTITY), np.zeros(3), bodies, np.zeros((len(bodies), 6))
     )

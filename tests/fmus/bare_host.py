@@ -10,7 +10,8 @@ Run as ``python bare_host.py COMMANDS``, with a JSON list of commands, each a li
     remove DIRECTORY      remove the directory
     path DIRECTORY        search modules there first
     import MODULE         import a module; the file that it was found in
-    kernels               all compiled functions and the signatures they are ready for
+    kernels               all compiled functions and how many kinds of arguments they are ready for
+    not_kept              those that Numba compiles in each process anew
 
 It prints a JSON list with one answer for each: the value (the status of calls that have one) and
 the messages that came with it.
@@ -119,22 +120,36 @@ class Fmu:
         return function, kind, reference
 
 
-def kernels() -> list[str]:
-    """The compiled functions of the FMUs' packages, each with its signatures."""
-    found = []
-    for name, module in list(sys.modules.items()):
-        if re.search(r"\bsensor_models\.kernels\b", name):
-            for function, value in vars(module).items():
-                if hasattr(value, "py_func"):
-                    counts = value.stats.from_cache, value.stats.compiled
-                    found.append(f"{name}.{function}: {counts}")
-    return sorted(found)
+def kernels() -> dict[str, Any]:
+    """The compiled functions of the FMUs' packages by name."""
+    return {
+        f"{name}.{function}": value
+        for name, module in list(sys.modules.items())
+        if re.search(r"\bsensor_models\.kernels\b", name)
+        for function, value in vars(module).items()
+        if hasattr(value, "py_func")
+    }
+
+
+def ready() -> list[str]:
+    """The compiled functions, each with how often it was loaded and compiled."""
+    return sorted(
+        f"{name}: {value.stats.from_cache, value.stats.compiled}"
+        for name, value in kernels().items()
+    )
+
+
+def not_kept() -> list[str]:
+    """The compiled functions that cannot be kept."""
+    return sorted(name for name, value in kernels().items() if value.stats.not_kept)
 
 
 def answer(fmus: dict[str, Fmu], command: str, words: list[Any]) -> Any:
     """Carry out one command."""
     if command == "kernels":
-        return kernels()
+        return ready()
+    if command == "not_kept":
+        return not_kept()
     key, *rest = words
     if command == "open":
         fmus[key] = Fmu(key)

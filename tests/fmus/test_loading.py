@@ -222,22 +222,38 @@ def test_an_fmu_with_a_main_module_of_its_own_runs_beside_the_others(
     check_life(other.model, answers[1::2])
 
 
-def test_no_kernel_is_compiled_or_loaded_while_the_simulation_runs(
-    fmu_directory: Path, tmp_path: Path
+#: What else kernels are called for: other settings of some models.
+FURTHER = [
+    ("Radar", {"model": 1, "cube.on": 1}),
+    ("CcdCamera", {"flow.forward": 1, "segmentation": 1, "shutter": 1, "motion_samples": 2}),
+    ("DepthCamera", {"flow.forward": 1, "noise.on": 1, "return_pointcloud": 1}),
+    ("Lidar", {"scan_mode": 1, "return_mode": 4, "beam.subrays": 4}),
+]
+
+
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [*((model, {}) for model in (*SENSORS, "Environment")), *FURTHER],
+)
+def test_no_kernel_is_compiled_or_loaded_while_the_simulation_runs_and_all_are_kept(
+    fmu_directory: Path, tmp_path: Path, model: str, settings: dict[str, Any]
 ) -> None:
-    for model in [*SENSORS, "Environment"]:
-        rate = {"sample_rate": 100.0} if model in SENSORS else {}
-        fmu = unpack(fmu_directory / f"{model}.fmu", tmp_path / model)
-        answers = run_host(
-            ["open", fmu.key],
-            ["start", fmu.key, {**SETTINGS.get(model, {}), **rate}],
-            ["kernels"],
-            ["step", fmu.key, 0.0, 0.125],
-            ["step", fmu.key, 0.125, 0.125],
-            ["kernels"],
-        )
-        assert answers[2].value, "there are kernels"
-        assert answers[5].value == answers[2].value
+    rate = {"sample_rate": 100.0} if model in SENSORS else {}
+    fmu = unpack(fmu_directory / f"{model}.fmu", tmp_path / model)
+    answers = run_host(
+        ["open", fmu.key],
+        ["start", fmu.key, {**SETTINGS.get(model, {}), **settings, **rate}],
+        ["kernels"],
+        ["step", fmu.key, 0.0, 0.125],
+        ["step", fmu.key, 0.125, 0.125],
+        ["kernels"],
+        ["not_kept"],
+    )
+    assert [answers[k].value for k in (1, 3, 4)] == [0, 0, 0]
+    assert answers[2].value, "there are kernels"
+    assert answers[5].value == answers[2].value
+    # Numba would compile it at each start, for seconds
+    assert answers[6].value == []
 
 
 # ---- packages ------------------------------------------------------------------------------------

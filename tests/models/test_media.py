@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sensor_models.scene.manifest import load_scene
+from sensor_models.scene.media import LIGHT
 from sensor_models.scene.model import Medium
 from sensor_models.scene.weather import absorption_by_visibility
 from tests.models.scene_files import write_manifest
@@ -56,4 +57,5 @@ def test_water_droplets_have_another_lidar_ratio_than_dust(tmp_path: Path) -> No
 
 def test_a_medium_of_its_own_numbers_is_what_they_say(tmp_path: Path) -> None:
     own = medium(tmp_path, "absorption = 0.1\nior = 1.33\nreturn_shape = 3\nreturn_scale = 2")
-    assert own == Medium("m", absorption=0.1, ior=1.33, return_shape=3.0, return_scale=2.0)
+    numbers = {"absorption": 0.1, "ior": 1.33, "return_shape": 3.0, "return_scale": 2.0}
+    assert own == Medium("m", band=LIGHT, **numbers)
