@@ -2,23 +2,39 @@
 
 import math
 
-from tests.fmus.inertial_tables import BODY_INPUTS
+from tests.fmus.inertial_tables import Range, Typed
+from tests.fmus.seeing_tables import (
+    BOOLEAN,
+    CHOICE,
+    FLOW,
+    FLOW_ITEMS,
+    FLOW_RANGES,
+    FRAME_OUTPUTS,
+    INTEGER,
+    METRE,
+    NEAREST,
+    NUMBER,
+    RADIAN,
+    SECOND,
+    SEEING_INPUTS,
+    SEEING_ITEMS,
+    SEEING_PARAMETERS,
+    SEEING_RANGES,
+    STRING,
+)
 
-REAL_M, INTEGER, BOOLEAN = ("Real", "m"), ("Integer", None), ("Boolean", None)
-STRING, CHOICE = ("String", None), ("Enumeration", None)
-
-FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
+FIXED: dict[str, dict[str, dict[str, Typed]]] = {
     "DepthCamera": {
-        "input": {**BODY_INPUTS, "scene_handle": INTEGER},
+        "input": SEEING_INPUTS,
         "parameter": {
             "width": INTEGER,
             "height": INTEGER,
-            "horizontal_fov": ("Real", "rad"),
-            **{f"intrinsics.{name}": ("Real", "1") for name in ("fx", "fy", "cx", "cy")},
+            "horizontal_fov": RADIAN,
+            **{f"intrinsics.{name}": NUMBER for name in ("fx", "fy", "cx", "cy")},
             "zone.target": CHOICE,
-            "zone.separation": REAL_M,
-            "min_range": REAL_M,
-            "max_range": REAL_M,
+            "zone.separation": METRE,
+            "min_range": METRE,
+            "max_range": METRE,
             "calculate_depth": BOOLEAN,
             "return_pointcloud": BOOLEAN,
             "pointcloud_in_world_frame": BOOLEAN,
@@ -26,51 +42,28 @@ FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
             "return_normals": BOOLEAN,
             "normalize_range": BOOLEAN,
             "normalize_mode": CHOICE,
-            "rolling_shutter": ("Real", "s"),
-            **{f"flow.{name}": BOOLEAN for name in ("forward", "backward", "scene")},
-            "flow.interval": ("Real", "s"),
-            "flow.tolerance": REAL_M,
-            "flow.frame": CHOICE,
-            "flow.format": CHOICE,
+            "rolling_shutter": SECOND,
+            **FLOW,
             "noise.on": BOOLEAN,
-            "noise.dropout": ("Real", "1"),
-            "noise.multiplier": ("Real", "1"),
-            **{f"mount.position.{axis}": REAL_M for axis in "xyz"},
-            **{f"mount.orientation.{axis}": ("Real", "1") for axis in "wxyz"},
-            "scene": STRING,
-            "preset": STRING,
-            "sample_rate": ("Real", "Hz"),
-            "inputs_at_step_end": BOOLEAN,
-            "seed": INTEGER,
-            "write_files": CHOICE,
-            "record": BOOLEAN,
-            "record_format": CHOICE,
-            "output_directory": STRING,
-            "output_format": CHOICE,
+            "noise.dropout": NUMBER,
+            "noise.multiplier": NUMBER,
+            **SEEING_PARAMETERS,
         },
         "output": {
-            "sample.count": INTEGER,
-            "sample.time": ("Real", "s"),
-            "frame.count": INTEGER,
-            "frame.time": ("Real", "s"),
-            "frame.file": STRING,
-            "frame.lost": INTEGER,
+            **FRAME_OUTPUTS,
             "frame.width": INTEGER,
             "frame.height": INTEGER,
             "flow.file": STRING,
-            "nearest.range": REAL_M,
-            "nearest.azimuth": ("Real", "rad"),
-            "nearest.elevation": ("Real", "rad"),
-            "nearest.entity_id": INTEGER,
-            **{f"zone_{number}.range": REAL_M for number in range(1, 65)},
+            **NEAREST,
+            **{f"zone_{number}.range": METRE for number in range(1, 65)},
             **{f"zone_{number}.status": INTEGER for number in range(1, 65)},
         },
     },
 }
 
-RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
+RANGES: dict[str, dict[str, Range]] = {
     "DepthCamera": {
-        "scene_handle": (0.0, None),
+        **SEEING_RANGES,
         "width": (1.0, 16384.0),
         "height": (1.0, 16384.0),
         "horizontal_fov": (0.0, math.pi),
@@ -91,18 +84,15 @@ RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
         "noise.disparity.step": (0.0, None),
         "noise.edge.dropout": (0.0, 1.0),
         "noise.edge.jump": (1e-6, None),
-        "flow.interval": (0.0, 10.0),
-        "flow.tolerance": (0.0, None),
-        "sample_rate": (0.0, 1e6),
+        **FLOW_RANGES,
     },
 }
 
 ITEMS = {
     "DepthCamera": {
-        "flow.frame": ["sensor", "world"],
-        "flow.format": ["npy", "flo", "kitti"],
+        **FLOW_ITEMS,
         "output_format": ["npy", "png", "tiff"],
         "zone.target": ["nearest", "strongest", "mean"],
-        "write_files": ["auto", "off", "on"],
+        **SEEING_ITEMS,
     }
 }

@@ -1,101 +1,97 @@
 """What masters rely on of the FMU CcdCamera: names, types, units, ranges, items."""
 
-from tests.fmus.inertial_tables import BODY_INPUTS
-
-REAL, REAL_M, INTEGER = ("Real", "1"), ("Real", "m"), ("Integer", None)
-BOOLEAN, STRING, CHOICE = ("Boolean", None), ("String", None), ("Enumeration", None)
+from tests.fmus.inertial_tables import Range, Typed
+from tests.fmus.seeing_tables import (
+    BOOLEAN,
+    CHOICE,
+    FLOW,
+    FLOW_ITEMS,
+    FLOW_RANGES,
+    FRAME_OUTPUTS,
+    INTEGER,
+    METRE,
+    NUMBER,
+    SECOND,
+    SEEING_INPUTS,
+    SEEING_ITEMS,
+    SEEING_PARAMETERS,
+    SEEING_RANGES,
+    STRING,
+)
 
 FILTERS = range(1, 7)
 TERMS = ("k1", "k2", "p1", "p2", "k3", "k4", "k5", "k6")
 
-FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
+FIXED: dict[str, dict[str, dict[str, Typed]]] = {
     "CcdCamera": {
-        "input": {**BODY_INPUTS, "scene_handle": INTEGER, "exposure": ("Real", "s")},
+        "input": {**SEEING_INPUTS, "exposure": SECOND},
         "parameter": {
-            "image_distance": REAL_M,
-            "focal_length": REAL_M,
-            "pupil_radius": REAL_M,
-            "f_number": REAL,
-            "lens_transmission": REAL,
-            "ccd_size.width": REAL_M,
-            "ccd_size.height": REAL_M,
+            "image_distance": METRE,
+            "focal_length": METRE,
+            "pupil_radius": METRE,
+            "f_number": NUMBER,
+            "lens_transmission": NUMBER,
+            "ccd_size.width": METRE,
+            "ccd_size.height": METRE,
             "pixels.width": INTEGER,
             "pixels.height": INTEGER,
-            **{f"intrinsics.{name}": REAL for name in ("fx", "fy", "cx", "cy")},
+            **{f"intrinsics.{name}": NUMBER for name in ("fx", "fy", "cx", "cy")},
             "distortion.model": CHOICE,
-            **{f"distortion.{name}": REAL for name in TERMS},
+            **{f"distortion.{name}": NUMBER for name in TERMS},
             **{f"seidel.{name}": ("Real", "1/m3") for name in "bcdef"},
             "pupil_samples": INTEGER,
             "sample_factor": INTEGER,
             "vignetting": ("Real", "1/m"),
             "bands": INTEGER,
-            "exposure_time": ("Real", "s"),
-            "gain": REAL,
-            "gamma": REAL,
+            "exposure_time": SECOND,
+            "gain": NUMBER,
+            "gamma": NUMBER,
             "full_scale": ("Real", "J/m2"),
             "bit_depth": INTEGER,
             "bayer": CHOICE,
             "demosaic": BOOLEAN,
             "temperature": ("Real", "K"),
             "shutter": CHOICE,
-            "line_time": ("Real", "s"),
+            "line_time": SECOND,
             "motion_samples": INTEGER,
             "sensor.model": CHOICE,
-            "sensor.qe": REAL,
+            "sensor.qe": NUMBER,
             "sensor.qe_curve": STRING,
             "sensor.dark_current": ("Real", "1/s"),
             "sensor.reference_temperature": ("Real", "K"),
             "sensor.doubling": ("Real", "K"),
             **{
-                f"sensor.{name}": REAL
+                f"sensor.{name}": NUMBER
                 for name in ("read_noise", "full_well", "system_gain", "black_level")
             },
-            "sensor.dsnu": REAL,
-            "sensor.prnu": REAL,
-            **{f"sensor.filter_{n}.center": REAL_M for n in FILTERS},
-            **{f"sensor.filter_{n}.width": REAL_M for n in FILTERS},
+            "sensor.dsnu": NUMBER,
+            "sensor.prnu": NUMBER,
+            **{f"sensor.filter_{n}.center": METRE for n in FILTERS},
+            **{f"sensor.filter_{n}.width": METRE for n in FILTERS},
             **{f"sensor.filter_{n}.curve": STRING for n in FILTERS},
-            **{f"sensor.filter_{n}.gain": REAL for n in FILTERS},
+            **{f"sensor.filter_{n}.gain": NUMBER for n in FILTERS},
             "light.rays": INTEGER,
             "light.depth": INTEGER,
             "light.sky_at_bounce": BOOLEAN,
             "segmentation": BOOLEAN,
-            **{f"flow.{name}": BOOLEAN for name in ("forward", "backward", "scene")},
-            "flow.interval": ("Real", "s"),
-            "flow.tolerance": REAL_M,
-            "flow.frame": CHOICE,
-            "flow.format": CHOICE,
-            **{f"mount.position.{axis}": REAL_M for axis in "xyz"},
-            **{f"mount.orientation.{axis}": REAL for axis in "wxyz"},
-            "scene": STRING,
-            "preset": STRING,
-            "sample_rate": ("Real", "Hz"),
-            "inputs_at_step_end": BOOLEAN,
-            "seed": INTEGER,
-            "write_files": CHOICE,
-            "record": BOOLEAN,
-            "output_directory": STRING,
-            "output_format": CHOICE,
+            **FLOW,
+            **SEEING_PARAMETERS,
         },
         "output": {
-            "sample.count": INTEGER,
-            "sample.time": ("Real", "s"),
-            "frame.count": INTEGER,
-            "frame.time": ("Real", "s"),
-            "frame.file": STRING,
+            **FRAME_OUTPUTS,
             "frame.width": INTEGER,
             "frame.height": INTEGER,
-            "mean_intensity": REAL,
-            **{f"histogram_{n}.share": REAL for n in range(1, 17)},
+            "mean_intensity": NUMBER,
+            **{f"histogram_{n}.share": NUMBER for n in range(1, 17)},
             "labels.file": STRING,
             "flow.file": STRING,
         },
     },
 }
 
-RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
+RANGES: dict[str, dict[str, Range]] = {
     "CcdCamera": {
-        "scene_handle": (0.0, None),
+        **SEEING_RANGES,
         "exposure": (0.0, 3600.0),
         "image_distance": (1e-06, None),
         "focal_length": (1e-06, None),
@@ -137,9 +133,7 @@ RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
         **{f"sensor.filter_{n}.gain": (1e-09, None) for n in FILTERS},
         "light.rays": (1.0, 4096.0),
         "light.depth": (0.0, 9.0),
-        "flow.interval": (0.0, 10.0),
-        "flow.tolerance": (0.0, None),
-        "sample_rate": (0.0, 1000000.0),
+        **FLOW_RANGES,
     },
 }
 
@@ -149,8 +143,8 @@ ITEMS = {
         "bayer": ["none", "rggb", "bggr", "grbg", "gbrg"],
         "shutter": ["global", "rolling"],
         "distortion.model": ["pinhole", "fisheye"],
-        "flow.frame": ["sensor", "world"],
-        "flow.format": ["npy", "flo", "kitti"],
+        **FLOW_ITEMS,
         "output_format": ["npy", "png", "tiff"],
+        **SEEING_ITEMS,
     }
 }

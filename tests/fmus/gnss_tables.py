@@ -2,72 +2,79 @@
 
 import math
 
-from tests.fmus.inertial_tables import BODY_INPUTS
+from tests.fmus.inertial_tables import XYZ, Range, Typed, spread
+from tests.fmus.seeing_tables import (
+    BOOLEAN,
+    CHOICE,
+    INTEGER,
+    METRE,
+    NUMBER,
+    RADIAN,
+    SECOND,
+    SEEING_INPUTS,
+    STRING,
+)
 
-REAL_M, SPEED, ONE = ("Real", "m"), ("Real", "m/s"), ("Real", "1")
-RAD, SECONDS = ("Real", "rad"), ("Real", "s")
-INTEGER, BOOLEAN = ("Integer", None), ("Boolean", None)
-STRING, CHOICE = ("String", None), ("Enumeration", None)
+SPEED = ("Real", "m/s")
 PARTS, WAYS = ("correlated", "white"), ("horizontal", "vertical")
 ENU = ("east", "north", "up")
 SIGNALS = ("latitude", "longitude", "height", *(f"velocity.{axis}" for axis in ENU))
 
-FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
+FIXED: dict[str, dict[str, dict[str, Typed]]] = {
     "Gnss": {
         "input": {
-            **BODY_INPUTS,
-            "scene_handle": INTEGER,
+            **SEEING_INPUTS,
             **{f"fault.{signal}.mode": CHOICE for signal in SIGNALS},
             **{f"fault.{signal}.wave": CHOICE for signal in SIGNALS},
         },
         "parameter": {
-            "origin.latitude": RAD,
-            "origin.longitude": RAD,
-            "origin.height": REAL_M,
-            "origin.heading": RAD,
-            **{f"mount.position.{axis}": REAL_M for axis in "xyz"},
+            "origin.latitude": RADIAN,
+            "origin.longitude": RADIAN,
+            "origin.height": METRE,
+            "origin.heading": RADIAN,
+            **spread("mount.position", XYZ, METRE),
             "error.mode": CHOICE,
-            **{f"error.{part}.{way}": REAL_M for part in PARTS for way in WAYS},
-            "error.time_constant": SECONDS,
+            **{f"error.{part}.{way}": METRE for part in PARTS for way in WAYS},
+            "error.time_constant": SECOND,
             "velocity.white": SPEED,
             "velocity.correlated": SPEED,
-            "range.correlated": REAL_M,
-            "range.white": REAL_M,
+            "range.correlated": METRE,
+            "range.white": METRE,
             "constellation": CHOICE,
             "almanac_file": STRING,
-            "time_of_week": SECONDS,
+            "time_of_week": SECOND,
             "utc_start": STRING,
-            "elevation_mask": RAD,
+            "elevation_mask": RADIAN,
             "sky_visibility": BOOLEAN,
             "multipath": CHOICE,
-            "nlos.probability": ONE,
-            "nlos.mean": REAL_M,
+            "nlos.probability": NUMBER,
+            "nlos.mean": METRE,
             "solution": CHOICE,
-            "rtk.convergence_time": SECONDS,
+            "rtk.convergence_time": SECOND,
             "rtk.minimum_satellites": INTEGER,
-            "dropout.interval": SECONDS,
-            "dropout.duration": SECONDS,
-            "latency": SECONDS,
+            "dropout.interval": SECOND,
+            "dropout.duration": SECOND,
+            "latency": SECOND,
             "nmea.on": BOOLEAN,
             "rinex.on": BOOLEAN,
             "record_pseudoranges": BOOLEAN,
-            "geoid_undulation": REAL_M,
+            "geoid_undulation": METRE,
             "scene": STRING,
         },
         "output": {
-            "latitude": RAD,
-            "longitude": RAD,
-            "height": REAL_M,
+            "latitude": RADIAN,
+            "longitude": RADIAN,
+            "height": METRE,
             **{f"velocity.{axis}": SPEED for axis in ENU},
             "fix": INTEGER,
             "carrier_solution": INTEGER,
             "satellites": INTEGER,
             **{
-                f"dop.{part}": ONE
+                f"dop.{part}": NUMBER
                 for part in ("geometric", "position", "horizontal", "vertical", "time")
             },
-            "accuracy.horizontal": REAL_M,
-            "accuracy.vertical": REAL_M,
+            "accuracy.horizontal": METRE,
+            "accuracy.vertical": METRE,
             "nmea.sentences": STRING,
             "rinex.epoch": STRING,
         },
@@ -87,7 +94,7 @@ _NOT_NEGATIVE = (
     "latency",
     "scene_handle",
 )
-RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
+RANGES: dict[str, dict[str, Range]] = {
     "Gnss": {
         **dict.fromkeys(_NOT_NEGATIVE, (0.0, None)),
         "error.time_constant": (1e-9, None),

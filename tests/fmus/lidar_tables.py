@@ -2,11 +2,23 @@
 
 import math
 
-from tests.fmus.inertial_tables import AT_LEAST_0, BODY_INPUTS, WXYZ, XYZ, Range, Typed, spread
-
-METRE, RADIAN, NUMBER = ("Real", "m"), ("Real", "rad"), ("Real", "1")
-INTEGER, BOOLEAN = ("Integer", None), ("Boolean", None)
-STRING, CHOICE = ("String", None), ("Enumeration", None)
+from tests.fmus.inertial_tables import AT_LEAST_0, Range, Typed, spread
+from tests.fmus.seeing_tables import (
+    BOOLEAN,
+    CHOICE,
+    FRAME_OUTPUTS,
+    INTEGER,
+    METRE,
+    NEAREST,
+    NUMBER,
+    RADIAN,
+    SECOND,
+    SEEING_INPUTS,
+    SEEING_ITEMS,
+    SEEING_PARAMETERS,
+    SEEING_RANGES,
+    STRING,
+)
 
 LIMITS, PAIR = ("min", "max"), ("first", "second")
 TURN: Range = (-math.tau, math.tau)
@@ -40,7 +52,7 @@ PARAMETERS: dict[str, Typed] = {
     "accept_half_angle": RADIAN,
     "path_convention": CHOICE,
     "wavelength": METRE,
-    "pulse_length": ("Real", "s"),
+    "pulse_length": SECOND,
     "beam.on": BOOLEAN,
     "beam.mode": CHOICE,
     "beam.divergence_half_angle": RADIAN,
@@ -49,9 +61,9 @@ PARAMETERS: dict[str, Typed] = {
     "beam.emitter_radius": METRE,
     "walk.mode": CHOICE,
     "walk.peak_power": ("Real", "W"),
-    "walk.pulse_duration": ("Real", "s"),
+    "walk.pulse_duration": SECOND,
     "walk.area": ("Real", "m2"),
-    "walk.filter_sigma": ("Real", "s"),
+    "walk.filter_sigma": SECOND,
     "walk.threshold": ("Real", "W"),
     "walk.saturation": ("Real", "W"),
     "walk.fraction": NUMBER,
@@ -69,45 +81,26 @@ PARAMETERS: dict[str, Typed] = {
     "intensity.bits": INTEGER,
     "output_frame": CHOICE,
     "output_normals": BOOLEAN,
-    **spread("mount.position", XYZ, METRE),
-    **spread("mount.orientation", WXYZ, NUMBER),
+    **SEEING_PARAMETERS,
     "mount.randomization.on": BOOLEAN,
-    "scene": STRING,
-    "preset": STRING,
-    "sample_rate": ("Real", "Hz"),
-    "inputs_at_step_end": BOOLEAN,
-    "seed": INTEGER,
-    "write_files": CHOICE,
-    "record": BOOLEAN,
-    "record_format": CHOICE,
-    "output_directory": STRING,
-    "output_format": CHOICE,
     "output_double": BOOLEAN,
 }
 
 FIXED: dict[str, dict[str, dict[str, Typed]]] = {
     "Lidar": {
-        "input": {**BODY_INPUTS, "scene_handle": INTEGER},
+        "input": SEEING_INPUTS,
         "parameter": PARAMETERS,
         "output": {
-            "sample.count": INTEGER,
-            "sample.time": ("Real", "s"),
-            "frame.count": INTEGER,
-            "frame.time": ("Real", "s"),
-            "frame.file": STRING,
-            "frame.lost": INTEGER,
+            **FRAME_OUTPUTS,
             "frame.points": INTEGER,
-            "nearest.range": METRE,
-            "nearest.azimuth": RADIAN,
-            "nearest.elevation": RADIAN,
-            "nearest.entity_id": INTEGER,
+            **NEAREST,
         },
     },
 }
 
 RANGES: dict[str, dict[str, Range]] = {
     "Lidar": {
-        "scene_handle": AT_LEAST_0,
+        **SEEING_RANGES,
         "pattern.rows": (1.0, 65535.0),
         "pattern.columns": (1.0, 4e6),
         **spread("pattern.elevation", LIMITS, QUARTER),
@@ -154,7 +147,6 @@ RANGES: dict[str, dict[str, Range]] = {
         "ambient.return_probability": (-1.0, 1.0),
         "intensity.bits": (0.0, 16.0),
         "intensity.full_scale": AT_LEAST_0,
-        "sample_rate": (0.0, 1e6),
     },
 }
 
@@ -170,6 +162,6 @@ ITEMS = {
         "intensity.kind": ["raw", "reflectivity"],
         "output_frame": ["sensor", "world"],
         "output_format": ["pcd", "ply", "las", "laz", "npy"],
-        "write_files": ["auto", "off", "on"],
+        **SEEING_ITEMS,
     }
 }

@@ -2,11 +2,24 @@
 
 import math
 
-from tests.fmus.inertial_tables import BODY_INPUTS
+from tests.fmus.inertial_tables import Range, Typed
+from tests.fmus.seeing_tables import (
+    BOOLEAN,
+    CHOICE,
+    FRAME_OUTPUTS,
+    INTEGER,
+    METRE,
+    NUMBER,
+    RADIAN,
+    SECOND,
+    SEEING_INPUTS,
+    SEEING_ITEMS,
+    SEEING_PARAMETERS,
+    SEEING_RANGES,
+    STRING,
+)
 
-METRE, RADIAN, SPEED = ("Real", "m"), ("Real", "rad"), ("Real", "m/s")
-INTEGER, BOOLEAN = ("Integer", None), ("Boolean", None)
-STRING, CHOICE = ("String", None), ("Enumeration", None)
+SPEED = ("Real", "m/s")
 
 WINDOWS = ["rectangular", "hann", "hamming", "blackman"]
 
@@ -16,26 +29,26 @@ TARGET = {
     "elevation": RADIAN,
     "speed": SPEED,
     "rcs": ("Real", "m2"),
-    "snr": ("Real", "1"),
+    "snr": NUMBER,
     "entity_id": INTEGER,
 }
 
 #: Of the model ray_traced.
-RAY_TRACED: dict[str, tuple[str, str | None]] = {
+RAY_TRACED: dict[str, Typed] = {
     "frequency": ("Real", "Hz"),
     "chirp.slope": ("Real", "Hz/s"),
     "chirp.sample_rate": ("Real", "Hz"),
     "chirp.samples": INTEGER,
     "chirp.count": INTEGER,
-    "chirp.interval": ("Real", "s"),
+    "chirp.interval": SECOND,
     "transmitters": STRING,
     "receivers": STRING,
     "mimo": CHOICE,
     "transmit_power": ("Real", "W"),
-    "gain": ("Real", "1"),
+    "gain": NUMBER,
     "pattern": STRING,
-    "noise_figure": ("Real", "1"),
-    "loss": ("Real", "1"),
+    "noise_figure": NUMBER,
+    "loss": NUMBER,
     "noise.on": BOOLEAN,
     "window.range": CHOICE,
     "window.doppler": CHOICE,
@@ -51,16 +64,16 @@ RAY_TRACED: dict[str, tuple[str, str | None]] = {
     "cfar.window": INTEGER,
     "cfar.guard": INTEGER,
     "cfar.rank": INTEGER,
-    "cfar.false_alarm": ("Real", "1"),
+    "cfar.false_alarm": NUMBER,
     "cfar.side_lobes": BOOLEAN,
     "synthesis": CHOICE,
     "max_targets": INTEGER,
     "cube.on": BOOLEAN,
 }
 
-FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
+FIXED: dict[str, dict[str, dict[str, Typed]]] = {
     "Radar": {
-        "input": {**BODY_INPUTS, "scene_handle": INTEGER},
+        "input": SEEING_INPUTS,
         "parameter": {
             "model": CHOICE,
             "h_angle": RADIAN,
@@ -73,26 +86,10 @@ FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
             "obstacles": CHOICE,
             "ignore": STRING,
             **RAY_TRACED,
-            **{f"mount.position.{axis}": METRE for axis in "xyz"},
-            **{f"mount.orientation.{axis}": ("Real", "1") for axis in "wxyz"},
-            "scene": STRING,
-            "preset": STRING,
-            "sample_rate": ("Real", "Hz"),
-            "inputs_at_step_end": BOOLEAN,
-            "seed": INTEGER,
-            "write_files": CHOICE,
-            "record": BOOLEAN,
-            "record_format": CHOICE,
-            "output_directory": STRING,
-            "output_format": CHOICE,
+            **SEEING_PARAMETERS,
         },
         "output": {
-            "sample.count": INTEGER,
-            "sample.time": ("Real", "s"),
-            "frame.count": INTEGER,
-            "frame.time": ("Real", "s"),
-            "frame.file": STRING,
-            "frame.lost": INTEGER,
+            **FRAME_OUTPUTS,
             "cube.file": STRING,
             "detected": BOOLEAN,
             "range": METRE,
@@ -106,9 +103,9 @@ FIXED: dict[str, dict[str, dict[str, tuple[str, str | None]]]] = {
     },
 }
 
-RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
+RANGES: dict[str, dict[str, Range]] = {
     "Radar": {
-        "scene_handle": (0.0, None),
+        **SEEING_RANGES,
         "h_angle": (0.0, math.pi),
         "v_angle": (0.0, math.pi),
         "length": (0.0, None),
@@ -134,7 +131,6 @@ RANGES: dict[str, dict[str, tuple[float | None, float | None]]] = {
         "cfar.guard": (0.0, 1024.0),
         "cfar.rank": (1.0, 1024.0),
         "cfar.false_alarm": (1e-12, 0.5),
-        "sample_rate": (0.0, 1e6),
     },
 }
 
@@ -151,6 +147,6 @@ ITEMS = {
         "speed_mode": ["magnitude", "closing"],
         "obstacles": ["lines", "bounding_box", "box_center"],
         "output_format": ["parquet", "csv"],
-        "write_files": ["auto", "off", "on"],
+        **SEEING_ITEMS,
     }
 }

@@ -2,18 +2,19 @@
 
 from tests.fmus import lidar_tables
 from tests.fmus.inertial_tables import AT_LEAST_0, Range, Typed
-from tests.fmus.lidar_tables import (
+from tests.fmus.lidar_tables import SHARE
+from tests.fmus.seeing_tables import (
     BOOLEAN,
     CHOICE,
     INTEGER,
     METRE,
     NUMBER,
     RADIAN,
-    SHARE,
+    SECOND,
     STRING,
 )
 
-SECOND, WATT = ("Real", "s"), ("Real", "W")
+WATT = ("Real", "W")
 
 #: What of a lidar has no meaning where echoes are made of waveforms.
 NOT_HERE = (
