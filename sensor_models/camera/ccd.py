@@ -181,13 +181,25 @@ class CcdCamera:
             lost,
             bodies=moving,
         )
-        light = self._through_lens(rays, picture)
-        cells = light.reshape(optics.height, factor, optics.width, factor, -1)
+        seen = self.focus(rays, picture.light, picture.distance)
         middle = slice(factor // 2, None, factor)
         others: list[Any] = [a.reshape(rows, columns)[middle, middle] for a in picture[1:]]
-        seen = cells.mean(axis=(1, 3), dtype=np.float64) if factor > 1 else cells[:, 0, :, 0]
-        first: list[Any] = [np.asarray(seen, np.float32), *others, lost.sum(axis=0)]
+        first: list[Any] = [seen, *others, lost.sum(axis=0)]
         return Seen(*first)
+
+    def focus(
+        self, rays: RayScene, light: NDArray[np.float32], distance: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """The light on the chip, (rows, columns, bands), of that along each ray, (rays, bands)."""
+        optics, factor = self.optics, self.optics.sample_factor
+        if optics.pupil_samples > 1 or optics.seidel[3] != 0.0:
+            displaced = np.zeros_like(light)
+            rays.run(aberrations.displace, lens_of(optics, distance), light, distance, displaced)
+            light = displaced
+        cells = light.reshape(optics.height, factor, optics.width, factor, -1)
+        if factor == 1:
+            return np.asarray(cells[:, 0, :, 0], np.float32)
+        return np.asarray(cells.mean(axis=(1, 3), dtype=np.float64), np.float32)
 
     def develop(
         self, rays: RayScene, light: NDArray[np.float32], frame: int, exposure_time: float = 0.0
@@ -251,16 +263,6 @@ class CcdCamera:
             key=self._keys[1],
             scene_media=media,
         )
-
-    def _through_lens(self, rays: RayScene, picture: exposure.Picture) -> NDArray[np.float32]:
-        """The light where the aberrations of the lens put it."""
-        optics = self.optics
-        if optics.pupil_samples == 1 and optics.seidel[3] == 0.0:
-            return picture.light
-        lens = lens_of(optics, picture.distance)
-        result = np.zeros_like(picture.light)
-        rays.run(aberrations.displace, lens, picture.light, picture.distance, result)
-        return result
 
     def _chip(self, frame: int, time: float) -> chip.Chip:
         own, picture = self.sensor, self.picture

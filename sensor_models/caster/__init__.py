@@ -1,21 +1,26 @@
 """The quick caster: ideal images of scenes too large for one process.
 
 ``split`` (or ``PartsWriter``, piece by piece) writes a scene into a directory, divided by facets;
-``cast`` has a crew of workers cast the rays of a ``View`` into the parts.
+``cast`` has a crew of workers cast the rays of a ``View`` into the parts. ``photograph`` makes a
+picture of a ``CcdCamera`` of that.
 """
 
+from sensor_models.caster.camera import Photograph, photograph
 from sensor_models.caster.caster import CastError, IdealImage, cast
 from sensor_models.caster.parts import Parts, PartsWriter, read_parts
 from sensor_models.caster.scenes import split
-from sensor_models.caster.views import View
+from sensor_models.caster.views import RayGrid, View
 
 __all__ = [
     "CastError",
     "IdealImage",
     "Parts",
     "PartsWriter",
+    "Photograph",
+    "RayGrid",
     "View",
     "cast",
+    "photograph",
     "read_parts",
     "split",
 ]

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from sensor_models.caster.part import Hits, Part
 from sensor_models.caster.parts import Parts
-from sensor_models.caster.views import View
+from sensor_models.caster.views import Rays
 from sensor_models.crew import Crew, Failure, Resident, Task
 from sensor_models.kernels.caster.keys import FACET_BITS, MISS
 
@@ -50,25 +50,28 @@ class IdealImage:
     values: NDArray[np.float32]  # (..., bands), NaN for nothing
 
 
-def cast(parts: Parts, view: View, crew: Crew, progress: Progress | None = None) -> IdealImage:
-    """Cast the rays of a view into all parts.
+def cast(parts: Parts, view: Rays, crew: Crew, progress: Progress | None = None) -> IdealImage:
+    """Cast the rays of a view, or others, into all parts.
 
     ``progress`` is called with how many of the blocks of all parts are done, and how many there
     are. Parts stay with the workers of the crew, for the next view.
     """
     nearest = Nearest(view.shape, len(parts.bands))
     pieces = list(_pieces(view.shape, len(parts.parts), crew.size))
-    tasks = (
-        Task(Part.cast, (Resident(Part, (parts, piece.part)), view, piece.first, piece.rows))
-        for piece in pieces
-    )
-    for done, outcome in enumerate(crew.run(tasks)):
+    for done, outcome in enumerate(crew.run(_tasks(parts, view, pieces))):
         if isinstance(outcome.result, Failure):
             raise CastError(f"{parts.directory}: {outcome.result.message}")
         nearest.take(pieces[outcome.index].first, outcome.result)
         if progress is not None:
             progress(done + 1, len(pieces))
     return nearest.image()
+
+
+def _tasks(parts: Parts, view: Rays, pieces: "list[Piece]") -> Iterator[Task]:
+    """What workers are asked for."""
+    for piece in pieces:
+        own, first = view.block(piece.first, piece.rows)
+        yield Task(Part.cast, (Resident(Part, (parts, piece.part)), own, first, piece.rows))
 
 
 class Piece(NamedTuple):

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sensor_models.caster.facets import FacetProperty
 from sensor_models.caster.parts import Parts
-from sensor_models.caster.views import View
+from sensor_models.caster.views import Rays as AnyRays
 from sensor_models.kernels.caster.keys import MISS, cast_keys
 from sensor_models.kernels.tracing.arrays import Rays
 from sensor_models.scene.model import Instance, Material, Mesh, Scene, SurfaceKind
@@ -62,7 +62,7 @@ class Part:
         """What it costs to have it elsewhere: schedulers leave it where it is for that."""
         return BYTES_A_FACET * self.info.facets
 
-    def cast(self, view: View, first_row: int, rows: int) -> Hits:
+    def cast(self, view: AnyRays, first_row: int, rows: int) -> Hits:
         """What the rays of some rows of a view hit in this part."""
         origin, directions = view.rays(first_row, rows)
         return self.cast_rays(origin, directions, rows)

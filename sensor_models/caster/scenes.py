@@ -15,7 +15,8 @@ from sensor_models.caster.facets import FacetProperty, check_bands
 from sensor_models.caster.parts import Parts, PartsWriter
 from sensor_models.core.frames import matrix_from_quaternion
 from sensor_models.core.quantities import ParameterError
-from sensor_models.scene.model import Instance, Scene
+from sensor_models.light.spectra import LONGEST, SHORTEST, reflectance
+from sensor_models.scene.model import Instance, Material, Scene, SurfaceKind
 
 Floats = NDArray[np.float64]
 
@@ -97,10 +98,7 @@ def _of_mesh(
     mesh = scene.meshes[index]
     given = properties.get(index)
     if given is None:
-        materials = [
-            [material.at(band).diffuse_reflectance for band in bands]
-            for material in scene.materials
-        ]
+        materials = [[_reflectance(m, band) for band in bands] for m in scene.materials]
         return np.array(materials, np.float32)[mesh.face_material]
     if given.values.shape[1] != len(bands):
         raise ParameterError(
@@ -108,3 +106,15 @@ def _of_mesh(
         )
     values = given.values.astype(np.float32)
     return values if given.faces is None else np.asarray(values[given.faces])
+
+
+def _reflectance(material: Material, band: float) -> float:
+    """What a material sends back diffusely.
+
+    Its numbers are for lidars and radars. In the visible it is the colour that counts, as in
+    pictures; clear materials send nothing back there.
+    """
+    if not SHORTEST <= band <= LONGEST:
+        return material.at(band).diffuse_reflectance
+    clear = material.kind is SurfaceKind.dielectric
+    return 0.0 if clear else float(reflectance(material, [band])[0])

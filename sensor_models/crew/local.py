@@ -13,10 +13,12 @@ import contextlib
 import math
 import multiprocessing
 import sys
+import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from queue import SimpleQueue
 from types import TracebackType
 from typing import Any
 
@@ -30,16 +32,31 @@ WAITING = 64
 
 
 def _serve(pipe: Connection, memory: float) -> None:
-    """Do tasks until there are no more."""
-    residents = _Residents(memory)
-    with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
-        while True:
-            index, task = pipe.recv()
+    """Do tasks until there are no more.
+
+    A thread takes them in: whoever sends a large one would else wait for the end of the task
+    before it, which may in turn wait for its own large result to be taken.
+    """
+    residents, tasks = _Residents(memory), SimpleQueue[tuple[int, Task] | None]()
+    threading.Thread(target=_receive, args=(pipe, tasks), daemon=True).start()
+    with contextlib.suppress(OSError, KeyboardInterrupt):
+        while (entry := tasks.get()) is not None:
+            index, task = entry
             result = attempt(_call, (task, residents))
             try:
                 pipe.send((index, result))
             except (TypeError, AttributeError, ValueError) as error:  # cannot be pickled
                 pipe.send((index, Failure(f"its result cannot be sent: {error}")))
+
+
+def _receive(pipe: Connection, tasks: "SimpleQueue[tuple[int, Task] | None]") -> None:
+    """Take in tasks until there are no more."""
+    try:
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                tasks.put(pipe.recv())
+    finally:
+        tasks.put(None)
 
 
 def _call(task: Task, residents: "_Residents") -> Any:

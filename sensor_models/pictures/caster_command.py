@@ -7,6 +7,7 @@
 processes of this machine or with those of a Dask cluster (``--scheduler tcp://HOST:8786``). The
 array that it writes (NumPy's npz) holds ``distance`` along each ray in m, ``facet``, ``weights``,
 ``normal`` and ``values`` in each band; ``--picture`` is its range from near, bright, to far.
+``photograph`` takes a picture of parts with visible bands under the sky of a scene file.
 """
 
 import argparse
@@ -19,8 +20,18 @@ from pathlib import Path
 
 import numpy as np
 
+from sensor_models.camera.ccd import CcdCamera
+from sensor_models.camera.ccd_parameters import OpticsParameters, PictureParameters
 from sensor_models.camera.parameters import DepthCameraParameters
-from sensor_models.caster import CastError, IdealImage, View, cast, read_parts, split
+from sensor_models.caster import (
+    CastError,
+    IdealImage,
+    View,
+    cast,
+    photograph,
+    read_parts,
+    split,
+)
 from sensor_models.core.placement import quaternion_of
 from sensor_models.core.quantities import ParameterError
 from sensor_models.crew import Crew
@@ -64,6 +75,22 @@ def _cast(given: argparse.Namespace) -> str:
     rows, columns = view.shape
     hit = np.isfinite(image.distance).mean()
     return f"{output}: {columns} x {rows} rays, {hit:.0%} hit something, {seconds:.1f} s"
+
+
+def _photograph(given: argparse.Namespace) -> str:
+    (width, height), half = given.size, math.radians(0.5 * given.hfov)
+    focal = 0.5 * width / math.tan(half)
+    optics = OpticsParameters(width=width, height=height, intrinsics=(focal, focal, 0.0, 0.0))
+    camera = CcdCamera(optics, PictureParameters(gamma=0.5, exposure_time=given.exposure))
+    parts, sky, view = read_parts(given.directory), load_scene(given.scene).sky, _view(given)
+    with contextlib.closing(_crew(given)) as crew, ProgressLine("casting") as progress:
+        taken = photograph(
+            parts, camera, crew, sky,
+            position=view.position, orientation=view.orientation, progress=progress,
+        )  # fmt: skip
+    output = given.output or given.directory / "photograph.png"
+    Path(output).write_bytes(png_of_colors(taken.numbers.astype(np.uint8)))
+    return f"{output}: {width} x {height} pixels, {(taken.numbers >= 255).mean():.0%} at the top"
 
 
 def _crew(given: argparse.Namespace) -> Crew:
@@ -112,6 +139,19 @@ def _parser() -> argparse.ArgumentParser:
     casting.add_argument("directory", type=Path)
     casting.add_argument("--output", type=Path, help="NPZ file; default: image.npz in DIRECTORY")
     casting.add_argument("--picture", type=Path, help="PNG file of the range")
+    _add_view(casting)
+    taking = commands.add_parser("photograph", help="take a picture of parts with visible bands")
+    taking.set_defaults(act=_photograph)
+    taking.add_argument("directory", type=Path)
+    taking.add_argument("scene", help="whose sky it is: name of a scene, or path of a manifest")
+    taking.add_argument("--output", type=Path, help="PNG; default: photograph.png in DIRECTORY")
+    taking.add_argument("--exposure", type=float, default=0.4, help="of the chip, in s")
+    _add_view(taking)
+    return parser
+
+
+def _add_view(casting: argparse.ArgumentParser) -> None:
+    """Where the camera is, and who casts its rays."""
     casting.add_argument("--size", type=int, nargs=2, default=(2000, 2000), metavar=("W", "H"))
     casting.add_argument("--hfov", type=float, default=60.0, help="field of view in degrees")
     casting.add_argument(
@@ -130,4 +170,3 @@ def _parser() -> argparse.ArgumentParser:
         "--memory", type=float, default=math.inf, help="MB of parts that a process holds"
     )
     casting.add_argument("--scheduler", default="", help="address of a Dask scheduler")
-    return parser

@@ -26,6 +26,18 @@ def test_a_scene_is_divided_and_cast(tmp_path, capsys):
         assert image.size == (60, 40)
 
 
+def test_a_picture_is_taken(tmp_path):
+    directory, picture = str(tmp_path / "parts"), tmp_path / "picture.png"
+    assert main(["split", "yard", directory, "--parts", "2", "--bands", "450e-9,650e-9"]) == 0
+    view = ["--size", "60", "40", "--position", "-12", "-10", "1.6", "--workers", "1"]
+    assert main(["photograph", directory, "yard", "--output", str(picture), *view]) == 0
+    with Image.open(picture) as image:
+        shades = np.asarray(image)
+    assert shades.shape == (40, 60, 3)
+    assert 20 < shades.mean() < 235
+    assert len(np.unique(shades)) > 20
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -103,6 +103,13 @@ def test_a_result_that_cannot_be_sent_is_a_failure(crew):
     assert "cannot be sent" in found.message
 
 
+def test_large_tasks_and_large_results_do_not_wait_for_one_another(crew):
+    """Each is more than a pipe holds."""
+    large = b"x" * 3_000_000
+    tasks = [Task(bytes.upper, (large,)) for _ in range(12)]
+    assert [len(result) for result in results(crew, tasks)] == [3_000_000] * 12
+
+
 def test_residents_stay_with_a_process(crew):
     homes = [Resident(Weight, (name,)) for name in "abcd"]
     found = results(crew, [Task(where, (homes[n % 4],)) for n in range(40)])
