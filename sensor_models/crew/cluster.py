@@ -1,14 +1,19 @@
 """A crew of a Dask cluster: ``distributed`` schedules, this hands tasks over.
 
-Residents are futures that the cluster holds. Its scheduler brings tasks to them, since they say
-that they are large, and makes them anew on another worker when theirs is lost. What is done twice
-for that is the work of the lost worker, and gives the same result.
+Residents are futures that the cluster holds. Each has a worker of its own, the one with the fewest
+of them, and tasks go where their resident is. Left to the scheduler, some would be taken to idle
+workers, which make the resident once more for that: memory then does not shrink with the number
+of workers, and two take longer than one. When a worker is lost, its residents and tasks get
+another one here, as the scheduler waits for the worker that they were meant for.
 
 Tasks are handed over as there is room for them, so a campaign of a million runs does not burden
 the scheduler with a million keys.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any
 
@@ -16,6 +21,28 @@ from sensor_models.crew.tasks import ATTEMPTS, Failure, Outcome, Resident, Task,
 
 #: Tasks that the scheduler has at once, for each thread of the cluster.
 AT_HAND = 4
+#: Without an outcome for so long, s, lost workers are looked for.
+PATIENCE = 1.0
+#: In place of a result.
+LOST = object()
+
+
+@dataclass(frozen=True)
+class _Home:
+    """Where a resident is."""
+
+    where: str  # address of a worker, "" for any
+    future: Any
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A task that the scheduler has."""
+
+    index: int
+    task: Task
+    where: str
+    future: Any
 
 
 class ClusterCrew:
@@ -29,7 +56,10 @@ class ClusterCrew:
                 "a scheduler needs Dask's distributed: pip install 'sensor-fmus[cluster]'"
             ) from error
         self._client: Any = Client(address, set_as_default=False)
-        self._residents: dict[Resident, Any] = {}
+        self._homes: dict[Resident, _Home] = {}
+        self._given: dict[Any, _Given] = {}
+        self._attempts: Counter[int] = Counter()
+        self._done = SimpleQueue[Any]()
 
     @property
     def client(self) -> Any:
@@ -43,62 +73,104 @@ class ClusterCrew:
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
         """Do tasks; see ``Crew``."""
-        from distributed import as_completed
-
         source = enumerate(tasks)
-        numbers: dict[Any, int] = {}
-        under_way = as_completed(loop=self._client.loop)
-        most = AT_HAND * self.size
+        self._given, self._done, self._attempts = {}, SimpleQueue(), Counter()
         try:
             while True:
-                while len(numbers) < most and (entry := next(source, None)) is not None:
-                    future = self._submit(entry[1])
-                    numbers[future.key] = entry[0]
-                    under_way.add(future)
-                if not numbers:
+                room = AT_HAND * self.size - len(self._given)
+                while room > 0 and (entry := next(source, None)) is not None:
+                    self._give(*entry)
+                    room -= 1
+                if not self._given:
                     return
-                future = next(under_way)
-                index = numbers.pop(future.key)
-                yield Outcome(index, self._result(future))
-                most = AT_HAND * self.size
-        finally:
-            under_way.clear()
+                own = self._given.get(self._next())
+                if own is None or (result := self._result(own)) is LOST:
+                    yield from self._give_anew()
+                else:
+                    del self._given[own.future.key]
+                    yield Outcome(own.index, result)
+        finally:  # the caller may have enough: futures that nobody holds are not worked at
+            self._given = {}
 
-    def _submit(self, task: Task) -> Any:
-        arguments = tuple(
-            self._home(argument) if isinstance(argument, Resident) else argument
-            for argument in task.arguments
-        )
-        return self._client.submit(
-            _attempt, task.function, *arguments, pure=False, retries=ATTEMPTS - 1
-        )
+    def _next(self) -> Any:
+        """The key of a task that is done; None if there is none for long."""
+        try:
+            return self._done.get(timeout=PATIENCE)
+        except Empty:
+            return None
 
-    def _home(self, resident: Resident) -> Any:
-        if resident not in self._residents:
-            # In turn: a scheduler that hears of one after the other gives the first worker most.
-            workers = sorted(self._client.nthreads())
-            where = [workers[len(self._residents) % len(workers)]] if workers else None
-            self._residents[resident] = self._client.submit(
+    def _give(self, index: int, task: Task) -> None:
+        """Hand a task over."""
+        homes = {resident: self._home(resident) for resident in task.homes}
+        where = next((home.where for home in homes.values()), "")
+        arguments = [homes[a].future if isinstance(a, Resident) else a for a in task.arguments]
+        own = self._client.submit(
+            _attempt,
+            task.function,
+            *arguments,
+            workers=[where] if where else None,
+            pure=False,
+            retries=ATTEMPTS - 1,
+        )
+        self._given[own.key] = _Given(index, task, where, own)
+        own.add_done_callback(self._tell)
+
+    def _tell(self, future: Any) -> None:
+        self._done.put(future.key)
+
+    def _home(self, resident: Resident) -> _Home:
+        if resident not in self._homes:
+            held = Counter(home.where for home in self._homes.values())
+            where = min(sorted(self._workers()), key=lambda worker: held[worker], default="")
+            future = self._client.submit(
                 resident.function,
                 *resident.arguments,
-                workers=where,
-                allow_other_workers=where is not None,
+                workers=[where] if where else None,
                 pure=False,
             )
-        return self._residents[resident]
+            self._homes[resident] = _Home(where, future)
+        return self._homes[resident]
 
-    @staticmethod
-    def _result(future: Any) -> Any:
-        try:
-            return future.result()
-        except Exception as error:  # its worker ended again and again, or a resident failed
-            return failure_of(error)
-        finally:
-            future.release()
+    def _workers(self) -> set[str]:
+        return set(self._client.nthreads())
+
+    def _give_anew(self) -> Iterator[Outcome]:
+        """Hand the tasks of lost workers to others."""
+        there = self._workers() | {""}
+        self._homes = {r: home for r, home in self._homes.items() if home.where in there}
+        lost = [key for key, own in self._given.items() if own.where not in there]
+        blamed = set[str]()
+        for own in [self._given.pop(key) for key in lost]:
+            if own.where not in blamed:  # the oldest is the one it was at
+                blamed.add(own.where)
+                self._attempts[own.index] += 1
+            if self._attempts[own.index] >= ATTEMPTS:
+                yield Outcome(own.index, Failure(f"its process ended {ATTEMPTS} times"))
+            else:
+                self._give(own.index, own.task)
+
+    def _result(self, own: _Given) -> Any:
+        """What came of a task that is done, ``LOST`` if its worker took it along."""
+        from distributed import TimeoutError as Late
+
+        while True:
+            try:
+                result = own.future.result(timeout=PATIENCE)
+            except Late as error:
+                if own.future.status == "error":  # it is the task's own
+                    result = failure_of(error)
+                elif own.where not in self._workers() | {""}:
+                    return LOST
+                else:
+                    continue
+            except Exception as error:  # its worker ended again and again, or a resident failed
+                result = failure_of(error)
+            own.future.release()
+            return result
 
     def close(self) -> None:
         """Let the residents go; the cluster stays."""
-        self._residents.clear()
+        self._homes.clear()
         self._client.close()
 
     def __enter__(self) -> "ClusterCrew":

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,6 +53,15 @@ def end_once(mark: Path) -> str:
 
 def where(weight: Weight) -> tuple[str, int, int]:
     return weight.name, weight.process, Weight.made
+
+
+def linger(weight: Weight) -> tuple[str, int, int]:
+    time.sleep(0.02)
+    return where(weight)
+
+
+def end_beside(_weight: Weight) -> None:
+    end_at_once()
 
 
 def no_pickle() -> object:
@@ -198,8 +208,30 @@ def test_a_cluster_does_tasks_and_tells_failures(cluster):
 
 
 def test_a_cluster_keeps_residents(cluster):
-    homes = [Resident(Weight, (name, 100_000_000)) for name in "ab"]
+    """Each where it is, also if it claims to be small and its worker has more to do."""
+    homes = [Resident(Weight, (name, 1000)) for name in "abcdef"]
     with ClusterCrew(cluster.scheduler_address) as crew:
-        found = results(crew, [Task(where, (homes[n % 2],)) for n in range(20)])
-    for name in "ab":
-        assert len({process for other, process, _ in found if other == name}) == 1
+        found = results(crew, [Task(linger, (homes[n % 6 if n < 12 else 0],)) for n in range(40)])
+    held = {(process, name) for name, process, _ in found}
+    assert len(held) == 6
+    assert sorted(Counter(process for process, _ in held).values()) == [3, 3]
+
+
+def test_a_cluster_goes_on_without_a_lost_worker(cluster):
+    """Whose results may be lost with it."""
+    with ClusterCrew(cluster.scheduler_address) as crew:
+        homes = [Resident(Weight, (name, 1000)) for name in "ab"]
+        outcomes = crew.run([Task(linger, (homes[n % 2],)) for n in range(40)])
+        first = [next(outcomes) for _ in range(3)]
+        os.kill(first[0].result[1], signal.SIGKILL)
+        found = [*first, *outcomes]
+    assert sorted(outcome.index for outcome in found) == list(range(40))
+    assert {outcome.result[0] for outcome in found} == {"a", "b"}
+
+
+def test_a_task_that_ends_its_worker_each_time_is_a_failure_of_its_own(cluster):
+    with ClusterCrew(cluster.scheduler_address) as crew:
+        home = Resident(Weight, ("a", 1000))
+        found = results(crew, [Task(end_beside, (home,)), *[Task(linger, (home,))] * 6])
+    assert "ended" in found[0].message
+    assert [result[0] for result in found[1:]] == ["a"] * 6
