@@ -13,6 +13,7 @@ Source: section 31 of the physics; McIntyre (1966), Rice (1944).
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sensor_models.core.random import stream_key
 from sensor_models.kernels.waveform.layout import Extraction, Receiver
@@ -91,6 +92,17 @@ def spectrum_at(spectrum: tuple[tuple[float, float], ...], wavelength: float) ->
     return float(np.interp(wavelength, known, values, left=0.0, right=0.0))
 
 
+def beyond(kernel: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sums of the weights of a filter from each of them on, of their squares, and 1 / root of it.
+
+    Added up from the end, so that those of the outermost weights are exact as well.
+    """
+    weights = np.cumsum(np.append(kernel, 0.0)[::-1])[::-1]
+    squares = np.cumsum(np.append(kernel**2, 0.0)[::-1])[::-1]
+    root = 1.0 / np.sqrt(np.maximum(squares, np.finfo(float).tiny))
+    return np.ascontiguousarray(np.stack([weights, squares, root]))
+
+
 def pack_receiver(
     own: ReceiverParameters,
     adc: AdcParameters,
@@ -130,6 +142,7 @@ def pack_receiver(
         full_scale=adc.full_scale,
         filter=kernel,
         squares=float((kernel**2).sum()),
+        beyond=beyond(kernel),
         photon=photon,
         probability=own.pde,
         cells=float(own.cells),

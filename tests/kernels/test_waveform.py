@@ -63,7 +63,8 @@ def signals_of(powers, kind, background=0.0, step=0.5 * NS, adc=None, **own):
     pulse = WaveformParameters(t_res=step)
     packed = pack_receiver(receiver, adc or AdcParameters(), pulse, Sky(), (1, "test"))
     signals = np.atleast_2d(np.array(powers, float))
-    make_signals(packed, new_work(signals.shape[1]), signals, background, step, 0)
+    work = new_work(signals.shape[1], len(packed.filter) // 2)
+    make_signals(packed, work, signals, background, step, 0)
     return signals, packed
 
 

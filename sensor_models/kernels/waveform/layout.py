@@ -37,6 +37,10 @@ FIT_ROWS = SPARE + MOST_ECHOES + 1
 #: Pulses that are under way together, and samples that all their histograms may have.
 MOST_PULSES, MOST_UNDER_WAY = 16, 1 << 16
 
+# Rows of Receiver.beyond: the sum of the weights of the filter from one on; that of their squares,
+# and one over its root.
+BEYOND, SQUARES, ROOT = range(3)
+
 # Columns of Histograms.numbers and Histograms.ids: of the strongest arrival of a bin.
 COSINE, NORMAL_X, NORMAL_Y, NORMAL_Z = range(4)
 ENTITY, MATERIAL, LABEL, NODE, ATMOSPHERIC = range(5)
@@ -76,6 +80,7 @@ class Receiver(NamedTuple):
     full_scale: float  # V
     filter: Floats  # (odd,), 1 in sum
     squares: float  # sum of the squares of the filter
+    beyond: Floats  # (3, odd + 1), by the first weight that counts: rows below
     photon: float  # energy of a photon, J
     probability: float  # of a photon to be detected
     cells: float
@@ -135,7 +140,7 @@ class Work(NamedTuple):
     """What a thread makes of one histogram."""
 
     power: Floats  # (samples,), W
-    level: Floats  # (samples,): before the filter
+    level: Floats  # (samples + 2 half,): before the filter; sample k lies at half + k, 0 beyond
     signal: Floats  # (samples,), W
 
 
@@ -171,9 +176,9 @@ def new_histograms(samples: int, subrays: int) -> Histograms:
 
 
 @njit(cache=True)
-def new_work(samples: int) -> Work:
-    """Room for a waveform."""
-    return Work(np.zeros(samples), np.zeros(samples), np.zeros(samples))
+def new_work(samples: int, half: int) -> Work:
+    """Room for a waveform, and for a filter that reaches so many samples to either side."""
+    return Work(np.zeros(samples), np.zeros(samples + 2 * half), np.zeros(samples))
 
 
 @njit(cache=True)

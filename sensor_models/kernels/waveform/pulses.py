@@ -39,6 +39,7 @@ from sensor_models.kernels.waveform.bundles import begin_pulse, new_bundle, send
 from sensor_models.kernels.waveform.extraction import extract
 from sensor_models.kernels.waveform.histogram import SPEED_OF_LIGHT, spread_pulse
 from sensor_models.kernels.waveform.layout import (
+    APD,
     ATMOSPHERIC,
     COSINE,
     ENTITY,
@@ -61,6 +62,7 @@ from sensor_models.kernels.waveform.layout import (
     new_histograms,
     new_work,
 )
+from sensor_models.kernels.waveform.listening import listen, part_to_show
 from sensor_models.kernels.waveform.receiver import background_of, receive, sigma_of
 from sensor_models.kernels.waveform.search import FWHM
 
@@ -216,19 +218,6 @@ def keep_samples(
 
 
 @njit(**ACCESS)
-def part_above(signal: NDArray[np.float64], level: float, margin: int) -> tuple[int, int]:
-    """From the first to the last sample above a level, and a margin around."""
-    first, last = 0, len(signal)
-    while first < last and signal[first] <= level:
-        first += 1
-    while last > first and signal[last - 1] <= level:
-        last -= 1
-    if first >= last:
-        return 0, 0
-    return max(first - margin, 0), min(last + margin, len(signal))
-
-
-@njit(**ACCESS)
 def make_signal(
     detector: Detector,
     pulse: Pulse,
@@ -240,8 +229,8 @@ def make_signal(
 ) -> tuple[int, int, float, float, float]:
     """Make a signal of a histogram: where to look for echoes, threshold, noise and background.
 
-    The signal of an ideal receiver is the power; of others it is that of a whole gate, of which
-    all that lies below the threshold, most of it, is not looked at.
+    The signal of an ideal receiver is the power. That of others may be above the threshold in the
+    whole gate; all that lies before and behind is not looked at, and not made for an apd.
     """
     half, samples = len(pulse.shape) // 2, pulse.samples
     if receiver.kind == IDEAL:
@@ -254,12 +243,21 @@ def make_signal(
         for k in range(first, last):
             level = max(level, work.power[k])
         return first, last, max(TAILS * level, ask.least), 0.0, 0.0
-    spread_pulse(pulse, under, at, work, 0, samples)
     background = background_of(receiver, under.light[at])
-    receive(receiver, work, background, pulse.step, detector.frame, under.ray[at])
     sigma = sigma_of(receiver, background, pulse.step)
-    level = max(ask.threshold * sigma, ask.least)
-    first, last = part_above(work.signal, level, int(4.0 * ask.sigma) + 2)
+    level, margin = max(ask.threshold * sigma, ask.least), int(4.0 * ask.sigma) + 2
+    frame, ray = detector.frame, under.ray[at]
+    if receiver.kind == APD:
+        touched = under.touched[at]
+        lit = max(touched[0] - half, 0), min(touched[1] + half, samples)
+        if touched[1] == 0:
+            lit = 0, 0
+        spread_pulse(pulse, under, at, work, lit[0], lit[1])
+        first, last = listen(receiver, work, background, pulse.step, level, margin, lit, frame, ray)
+        return first, last, level, sigma, background
+    spread_pulse(pulse, under, at, work, 0, samples)
+    receive(receiver, work, background, pulse.step, frame, ray)
+    first, last = part_to_show(work.signal, level, margin, 0, samples)
     return first, last, level, sigma, background
 
 
@@ -311,7 +309,8 @@ def make_pulses(
     records: Records,
 ) -> None:
     """The pulses of the columns ``first`` to ``last`` of a frame."""
-    tree, work, found = new_tree(), new_work(pulse.samples), new_found(pulse.samples)
+    tree, found = new_tree(), new_found(pulse.samples)
+    work = new_work(pulse.samples, len(receiver.filter) // 2)
     under, bundle = new_histograms(pulse.samples, len(pulse.share)), new_bundle(scan)
     begin, end = scan.first * scan.rows, scan.last * scan.rows
     at_a_time = len(under.ray)

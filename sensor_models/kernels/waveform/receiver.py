@@ -11,9 +11,10 @@ spad    the first photon of each shot is counted: of m shots without a photon ye
         inverse makes of the counts, l = -ln(1 - c / m)
 adc     floor(V / LSB + 1/2) LSB, between 0 and the full scale
 
-Each sample takes one word of a block of random ones, whether it is used or not. The signal handed
+Each sample has one word of a block of random ones, whether it is used or not. The signal handed
 on is in W at the aperture of the receiver: less the level of background and dark current, over the
-response.
+response. Here signals are those of whole gates; ``listening`` makes those of an apd where they can
+be seen.
 
 Source: section 31 of the physics; McIntyre (1966) for F, Coates (1968) for the pile-up. Draws from
 laws with a mean above 30 are those of a normal law, rounded.
@@ -21,11 +22,22 @@ laws with a mean above 30 are those of a normal law, rounded.
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.normal_law import quantile
 from sensor_models.kernels.math.philox import block, centred_uniforms, open_unit
 from sensor_models.kernels.tracing.packets import ACCESS
-from sensor_models.kernels.waveform.layout import IDEAL, SIPM, SPAD, Floats, Receiver, Work
+from sensor_models.kernels.waveform.layout import (
+    BEYOND,
+    IDEAL,
+    SIPM,
+    SPAD,
+    Floats,
+    Receiver,
+    Work,
+)
 
 #: Blocks of random words that a pulse may use: four samples each.
 PULSE_SHIFT = 24
@@ -118,35 +130,51 @@ def sigma_of(receiver: Receiver, power: float, step: float) -> float:
     return sigma
 
 
-@njit(**ACCESS)
-def draw_noise(receiver: Receiver, draws: Floats, frame: int, lanes: int) -> None:
-    """Draw a normal number for each sample of a gate."""
+@njit(**APART)
+def draw_noise(
+    key: NDArray[np.uint64], draws: Floats, frame: int, lanes: int, first: int, last: int
+) -> None:
+    """Draw a normal number for each of some samples, in whole blocks; ``draws`` begins at 0."""
     samples = len(draws)
-    for first in range(0, samples - 3, 4):
-        words = centred_uniforms(receiver.key, frame, lanes | (first >> 2))
-        draws[first], draws[first + 1] = quantile(words[0]), quantile(words[1])
-        draws[first + 2], draws[first + 3] = quantile(words[2]), quantile(words[3])
-    if samples & 3 != 0:
-        first = samples & ~3
-        words = centred_uniforms(receiver.key, frame, lanes | (first >> 2))
-        for k in range(first, samples):
-            draws[k] = quantile(words[k - first])
+    for k in range(first & ~3, min(last, samples - 3), 4):
+        words = centred_uniforms(key, frame, lanes | (k >> 2))
+        draws[k], draws[k + 1] = quantile(words[0]), quantile(words[1])
+        draws[k + 2], draws[k + 3] = quantile(words[2]), quantile(words[3])
+    if last > samples & ~3:
+        start = samples & ~3
+        words = centred_uniforms(key, frame, lanes | (start >> 2))
+        for k in range(start, samples):
+            draws[k] = quantile(words[k - start])
 
 
 @njit(**APART)
 def photocurrent(
-    receiver: Receiver, work: Work, background: float, step: float, frame: int, ray: int
+    receiver: Receiver,
+    work: Work,
+    background: float,
+    step: float,
+    frame: int,
+    lanes: int,
+    first: int,
+    last: int,
 ) -> None:
-    """The level of an apd before the filter, with its noise."""
-    levels, powers = work.level, work.power
-    optics, response, dark = receiver.optics, receiver.response, receiver.dark
-    density, floor, inverse = receiver.density, receiver.floor, 1.0 / step
-    if receiver.noise:
-        draw_noise(receiver, levels, frame, ray << PULSE_SHIFT)
-    for k in range(len(powers)):
-        level = dark + response * (optics * powers[k] + background)
-        noise = math.sqrt((density * level + floor) * inverse) * levels[k]
-        levels[k] = level + noise if receiver.noise else level
+    """What light and noise of some samples add to the level of an apd, before the filter.
+
+    Sample k lies at ``half + k`` in the level, as the filter looks at what is around.
+    """
+    half, powers = len(receiver.filter) // 2, work.power
+    levels = work.level[half : half + len(powers)]
+    still, bright = receiver.dark + receiver.response * background, receiver.response
+    bright *= receiver.optics
+    if not receiver.noise:
+        for k in range(first, last):
+            levels[k] = bright * powers[k]
+        return
+    draw_noise(receiver.key, levels, frame, lanes, first, last)
+    floor, inverse = receiver.density * still + receiver.floor, 1.0 / step
+    for k in range(first, last):
+        light = bright * powers[k]
+        levels[k] = light + math.sqrt((receiver.density * light + floor) * inverse) * levels[k]
 
 
 @njit(**APART)
@@ -155,6 +183,7 @@ def fire_cells(
 ) -> None:
     """The level of a sipm before the filter, with the noise of its counts."""
     samples, photon_per_watt = len(work.power), step / receiver.photon
+    half = len(receiver.filter) // 2
     still = background * photon_per_watt
     before = still * receiver.recovery
     for first in range(0, samples, 4):
@@ -167,16 +196,17 @@ def fire_cells(
                 old += receiver.optics * work.power[k - receiver.recovery] * photon_per_watt
             before = max(before + photons - old, 0.0)
             fired = poisson_draw(mean, draws[k - first] + 0.5) if receiver.noise else mean
-            work.level[k] = fired * receiver.charge / step + receiver.dark
+            work.level[half + k] = fired * receiver.charge / step + receiver.dark
 
 
 @njit(**APART)
 def amplify(receiver: Receiver, work: Work, step: float, frame: int, ray: int) -> None:
     """Add the noise of dark current and amplifier to the level of a sipm."""
-    noise, draws, levels = math.sqrt(receiver.floor / step), work.signal, work.level
-    draw_noise(receiver, draws, frame, (ray << PULSE_SHIFT) | (1 << (PULSE_SHIFT - 1)))
-    for k in range(len(levels)):
-        levels[k] += noise * draws[k]
+    noise, draws, half = math.sqrt(receiver.floor / step), work.signal, len(receiver.filter) // 2
+    samples, lanes = len(draws), (ray << PULSE_SHIFT) | (1 << (PULSE_SHIFT - 1))
+    draw_noise(receiver.key, draws, frame, lanes, 0, samples)
+    for k in range(samples):
+        work.level[half + k] += noise * draws[k]
 
 
 @njit(**APART)
@@ -198,30 +228,59 @@ def count_first_photons(
             left -= count
 
 
+@njit(**APART)
+def fold(kernel: Floats, given: Floats, result: Floats, first: int, last: int) -> None:
+    """Fold some samples with a symmetric kernel; of ``given``, sample k lies at ``half + k``.
+
+    Two weights at a time, each for the samples on both sides: vectors do it, and what was summed up
+    so far is loaded and stored half as often as there are weights.
+    """
+    half, count = len(kernel) // 2, last - first
+    sums, middle = result[first:last], given[half + first :]
+    weight = kernel[half]
+    for k in range(count):
+        sums[k] = weight * middle[k]
+    for shift in range(1, half, 2):
+        near, far = kernel[half + shift], kernel[half + shift + 1]
+        later, earlier = given[half + first + shift :], given[half + first - shift :]
+        last_of, first_of = given[half + first + shift + 1 :], given[half + first - shift - 1 :]
+        for k in range(count):
+            sums[k] += near * (later[k] + earlier[k]) + far * (last_of[k] + first_of[k])
+    if half & 1 == 1:
+        weight, later, earlier = kernel[2 * half], given[2 * half + first :], given[first:]
+        for k in range(count):
+            sums[k] += weight * (later[k] + earlier[k])
+
+
 @njit(**ACCESS)
-def smooth_out(kernel: Floats, given: Floats, result: Floats) -> None:
-    """Fold samples with a symmetric kernel: weight by weight, so that vectors do it."""
-    half, samples = len(kernel) // 2, len(given)
-    for k in range(samples):
-        result[k] = kernel[half] * given[k]
-    for shift in range(1, min(half + 1, samples)):
-        weight, left = kernel[half + shift], samples - shift
-        later, earlier = given[shift:], result[shift:]
-        for k in range(left):
-            result[k] += weight * later[k]
-        for k in range(left):
-            earlier[k] += weight * given[k]
+def dip(receiver: Receiver, base: float, samples: int, first: int, last: int, to: Floats) -> None:
+    """Take off the part of the base of a filtered level that would lie outside of the gate."""
+    half = len(receiver.filter) // 2
+    for k in range(first, min(last, half)):
+        to[k] -= base * receiver.beyond[BEYOND, half + k + 1]
+    for k in range(max(first, samples - half), last):
+        to[k] -= base * receiver.beyond[BEYOND, half + samples - k]
 
 
 @njit(**ACCESS)
 def digitise(receiver: Receiver, level: float) -> float:
     """The level that a converter reports."""
-    if receiver.least_bit <= 0.0:
-        return level
     volts = receiver.impedance * level
     count = math.floor(volts / receiver.least_bit + 0.5)
     volts = min(max(count * receiver.least_bit, 0.0), receiver.full_scale)
     return float(volts / receiver.impedance)
+
+
+@njit(**ACCESS)
+def report(receiver: Receiver, base: float, above: Floats, first: int, last: int) -> None:
+    """Make the signal in W, in place, of what some samples of a filtered level are above a base."""
+    scale = 1.0 / (receiver.response * receiver.optics)
+    if receiver.least_bit > 0.0:
+        for k in range(first, last):
+            above[k] = (digitise(receiver, base + above[k]) - base) * scale
+    else:
+        for k in range(first, last):
+            above[k] *= scale
 
 
 @njit(**APART)
@@ -229,20 +288,25 @@ def receive(
     receiver: Receiver, work: Work, background: float, step: float, frame: int, ray: int
 ) -> None:
     """Make the signal of a whole gate of the power that arrives."""
+    base, samples = base_of(receiver, background, step), len(work.power)
+    signal = work.signal
     if receiver.kind == SPAD:
         count_first_photons(receiver, work, background, frame, ray)
+        for k in range(samples):
+            signal[k] -= base
+    elif receiver.kind == SIPM:
+        fire_cells(receiver, work, background, step, frame, ray)
+        if receiver.noise:
+            amplify(receiver, work, step, frame, ray)
+        fold(receiver.filter, work.level, signal, 0, samples)
+        for k in range(samples):
+            signal[k] -= base
     else:
-        if receiver.kind == SIPM:
-            fire_cells(receiver, work, background, step, frame, ray)
-            if receiver.noise:
-                amplify(receiver, work, step, frame, ray)
-        else:
-            photocurrent(receiver, work, background, step, frame, ray)
-        smooth_out(receiver.filter, work.level, work.signal)
-    base = base_of(receiver, background, step)
-    scale = 1.0 / (receiver.response * receiver.optics)
-    for k in range(len(work.signal)):
-        work.signal[k] = (digitise(receiver, work.signal[k]) - base) * scale
+        lanes = ray << PULSE_SHIFT
+        photocurrent(receiver, work, background, step, frame, lanes, 0, samples)
+        fold(receiver.filter, work.level, signal, 0, samples)
+        dip(receiver, base, samples, 0, samples, signal)
+    report(receiver, base, signal, 0, samples)
 
 
 @njit(**ACCESS)
