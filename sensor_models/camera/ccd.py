@@ -42,7 +42,7 @@ from sensor_models.camera.lens import kernel_lens, unit_rays
 from sensor_models.camera.responses import electrons_per_joule, responses, trapezoid, wavelengths_of
 from sensor_models.core.random import stream_key
 from sensor_models.kernels.camera import aberrations, chip, exposure
-from sensor_models.kernels.camera.flow import Lens
+from sensor_models.kernels.camera.ways import Lens
 from sensor_models.kernels.light.paths import LIMITS
 from sensor_models.light.scenery import Scenery
 from sensor_models.scene.history import MovingBodies

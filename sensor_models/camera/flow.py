@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from sensor_models.camera.depth import matrices_of
 from sensor_models.core.quantities import ParameterError, boolean, check, choice, real, string
-from sensor_models.kernels.camera import flow as kernel
+from sensor_models.kernels.camera.flow import follow
+from sensor_models.kernels.camera.ways import Lens, Track
 from sensor_models.light.spectra import is_metal, nearest_numbers
 from sensor_models.output.flows import FlowFile, FlowFormat
 from sensor_models.output.images import ImageFile
@@ -113,7 +114,7 @@ class Flow(NamedTuple):
 
 def flow_between(
     rays: RayScene,
-    lens: kernel.Lens,
+    lens: Lens,
     axes: Floats,
     hits: FirstHits,
     now: Instants,
@@ -124,38 +125,18 @@ def flow_between(
 ) -> Flow:
     """The flow from one instant to another; ``axes`` are the rays of the pixels' middles."""
     rows, columns = hits.distance.shape
-    knots_now, knots_then = _poses_of(now.bodies), _poses_of(then.bodies)
-    knots = max(len(knots_now), len(knots_then))
-    knots_now, knots_then = (np.resize(k, (knots, *k.shape[1:])) for k in (knots_now, knots_then))
-    still = np.array_equal(now.poses, then.poses) and np.array_equal(knots_now, knots_then)
-    track = kernel.Track(
-        rows=rows,
-        columns=columns,
-        axes=np.ascontiguousarray(axes.reshape(-1, 3)),
-        now=np.ascontiguousarray(now.poses),
-        then=np.ascontiguousarray(then.poses),
-        times=np.linspace(0.0, 1.0, len(now.poses)) if len(now.poses) > 1 else np.zeros(1),
-        bodies_now=np.ascontiguousarray(knots_now),
-        bodies_then=np.ascontiguousarray(knots_then),
-        in_world=own.frame == FlowFrame.world,
-        tolerance=own.tolerance,
-        is_still=bool(still),
-    )
-    body = bodies_of(rays, hits.owner).reshape(-1)
-    if knots_now.shape[1] == 0:  # nobody says where bodies are: they stand still
-        body = np.full_like(body, -1)
     found = Flow(
         np.empty((rows, columns, 2), np.float32),
         np.empty((rows, columns, 3) if scene_flow else (0, 0, 3), np.float32),
         np.empty((rows, columns), np.uint8),
     )
     rays.run(
-        kernel.follow,
+        follow,
         lens,
-        track,
-        np.ascontiguousarray(hits.distance.reshape(-1), np.float32),
-        body,
-        see_through(rays.scene)[hits.material.reshape(-1)],
+        _track(rays, axes, now, then, own),
+        np.ascontiguousarray(hits.distance, np.float32).reshape(-1),
+        np.ascontiguousarray(hits.owner, np.int32).reshape(-1),
+        np.ascontiguousarray(hits.material, np.int32).reshape(-1),
         found.flow.reshape(-1, 2),
         found.scene.reshape(-1, 3),
         found.mask.reshape(-1),
@@ -164,24 +145,47 @@ def flow_between(
     return found
 
 
-def _poses_of(bodies: MovingBodies | None) -> Floats:
+def _track(
+    rays: RayScene, axes: Floats, now: Instants, then: Instants, own: FlowParameters
+) -> Track:
+    """Camera and bodies of a frame as the kernel takes them."""
+    bodies = [_poses_of(rays, instants.bodies) for instants in (now, then)]
+    knots = max(map(len, bodies))
+    before, after = (np.repeat(b, knots, axis=0) if len(b) < knots else b for b in bodies)
+    moves = (before != after).any(axis=(0, 2))
+    body = rays.view.body_of
+    there = (body >= 0) & np.append(moves, False)[body]
+    stays = np.array_equal(now.poses[:, 9:], then.poses[:, 9:])
+    return Track(
+        rows=axes.shape[0],
+        columns=axes.shape[1],
+        axes=np.ascontiguousarray(axes.reshape(-1, 3)),
+        now=np.ascontiguousarray(now.poses),
+        then=np.ascontiguousarray(then.poses),
+        times=np.linspace(0.0, 1.0, len(now.poses)) if len(now.poses) > 1 else np.zeros(1),
+        bodies_now=np.ascontiguousarray(before),
+        bodies_then=np.ascontiguousarray(after),
+        moving=np.where(there, body, -1).astype(np.int32),
+        some_move=bool(there.any()),
+        looks_back=not stays or bool(there.any()),
+        shows_others=shows_others(rays.scene),
+        in_world=own.frame == FlowFrame.world,
+        tolerance=own.tolerance,
+    )
+
+
+def _poses_of(rays: RayScene, bodies: MovingBodies | None) -> Floats:
     """Poses of bodies as kernels take them, (knots, bodies, 12)."""
-    if bodies is None:
-        return np.zeros((1, 0, 12))
+    if bodies is None:  # where the scene has them
+        return rays.view.bodies.poses
     turns = matrices_of(bodies.poses[..., 3:7])
     return np.concatenate([turns.reshape(*turns.shape[:2], 9), bodies.poses[..., :3]], axis=-1)
 
 
-def bodies_of(rays: RayScene, owner: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The bodies that facets are on, by their owners; -1 for none."""
-    known = np.append(rays.view.body_of, np.int32(-1)).astype(np.int32)
-    return np.ascontiguousarray(known[owner])
-
-
-def see_through(scene: Scene) -> NDArray[np.uint8]:
-    """Of each material whether it shows something else, 1 or 0; then 0 for none."""
+def shows_others(scene: Scene) -> NDArray[np.uint8]:
+    """Of each material whether it shows something else, then 0 for none; empty if none does."""
     shows = [_shows_others(material) for material in scene.materials]
-    return np.array([*shows, False], np.uint8)
+    return np.array([*shows, False] if any(shows) else [], np.uint8)
 
 
 def _shows_others(material: Material) -> bool:
@@ -194,7 +198,7 @@ def _shows_others(material: Material) -> bool:
 
 def flows_of(
     rays: RayScene,
-    lens: kernel.Lens,
+    lens: Lens,
     axes: Floats,
     hits: FirstHits,
     now: Instants,
@@ -214,7 +218,7 @@ def flows_of(
 
 def load_flow(rays: RayScene, moving: MovingBodies) -> None:
     """Compile or load what flow needs."""
-    lens = kernel.Lens(1.0, 1.0, 0.5, 0.5, False, False, (0.0,) * 8)
+    lens = Lens(1.0, 1.0, 0.5, 0.5, False, False, (0.0,) * 8)
     hits = FirstHits(
         np.ones((1, 1), np.float32), np.zeros((1, 1), np.int32), np.zeros((1, 1), np.int32)
     )

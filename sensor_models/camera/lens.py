@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.core.quantities import ParameterError
-from sensor_models.kernels.camera.flow import Lens
+from sensor_models.kernels.camera.ways import Lens
 
 Floats = NDArray[np.float64]
 

@@ -35,7 +35,7 @@ from sensor_models.core.placement import FramePlacementParameters
 from sensor_models.core.quantities import ParameterError, integer, real
 from sensor_models.core.sensor import Arrays, Inputs, Result, Setup
 from sensor_models.core.spec import PACKAGES, SCENE_PACKAGES, Group, Groups, SensorSpec
-from sensor_models.kernels.camera.flow import Lens
+from sensor_models.kernels.camera.ways import Lens
 from sensor_models.kernels.math.motion import matrix_from_quaternion
 from sensor_models.messages.ports import OsiPorts, Rays
 from sensor_models.output.images import (

@@ -92,7 +92,7 @@ def flow_at(rays, camera, body=REST, *, depth=10.0, owner=STILL, **wanted):
 def test_turns_of_the_camera(rays, depth, turn, wanted):
     camera = pose(**{name: math.radians(angle) for name, angle in turn.items()})
     flow, scene, mask = flow_at(rays, camera, depth=depth)
-    np.testing.assert_allclose(flow, wanted, atol=1.5e-6)  # and half a unit of float32
+    np.testing.assert_allclose(flow, wanted, atol=1e-6)
     assert mask == (VALID if depth < math.inf else NOTHING)
     assert scene.any() == (depth < math.inf)
 
@@ -108,7 +108,7 @@ def test_turns_of_the_camera(rays, depth, turn, wanted):
 )
 def test_shifts_of_the_camera(rays, place, wanted):
     flow, scene, mask = flow_at(rays, pose(place))
-    np.testing.assert_allclose(flow, wanted, atol=1.5e-6)
+    np.testing.assert_allclose(flow, wanted, atol=1e-6)
     np.testing.assert_allclose(scene, -np.array(place), atol=1e-6)
     assert mask == VALID
     sky, none, mask = flow_at(rays, pose(place), depth=math.inf)
@@ -119,10 +119,10 @@ def test_shifts_of_the_camera(rays, place, wanted):
 def test_a_body_that_shifts(rays):
     moved = pose((-1.0, 0.5, 0.0))
     flow, scene, _ = flow_at(rays, REST, moved, owner=MOVING)
-    np.testing.assert_allclose(flow, (-8.833333, -15.5), atol=1.5e-6)
+    np.testing.assert_allclose(flow, (-8.833333, -15.5), atol=1e-6)
     np.testing.assert_allclose(scene, (-1.0, 0.5, 0.0), atol=1e-6)
     flow, scene, _ = flow_at(rays, moved, moved, owner=MOVING)
-    np.testing.assert_allclose((*flow, *scene), 0.0, atol=1.5e-6)
+    np.testing.assert_allclose((*flow, *scene), 0.0, atol=1e-6)
     flow, scene, _ = flow_at(rays, REST, moved, owner=STILL)
     assert not flow.any()
     assert not scene.any()
@@ -134,26 +134,26 @@ def test_a_body_that_turns(rays):
     angle = math.radians(5.0)
     turned = pose((10.0 - 10.0 * math.cos(angle), -10.0 * math.sin(angle), 0.0), yaw=angle)
     flow, scene, _ = flow_at(rays, REST, turned, owner=MOVING, frame=FlowFrame.world)
-    np.testing.assert_allclose(flow, (-2.026860, 2.992933), atol=1.5e-6)
+    np.testing.assert_allclose(flow, (-2.026860, 2.992933), atol=1e-6)
     np.testing.assert_allclose(scene, (0.219251, 0.009573, 0.0), atol=1e-6)
 
 
 @pytest.mark.acceptance("FLOW-8")
 @pytest.mark.parametrize(
-    ("interval", "wanted", "tolerance"),
+    ("interval", "wanted"),
     [
-        (1.0 / 30.0, (173.37443, -24.14076), 1e-4),
-        # Float32 pixels hold no flow of 1.7e-3 px any better.
-        (1e-5, (171.41971, -21.60348), 2e-2),
+        (1.0 / 30.0, (173.37443, -24.14076)),
+        (1e-5, (171.41971, -21.60348)),
+        (1e-8, (171.41914, -21.60273)),  # the limit
     ],
 )
-def test_a_camera_that_drives_and_turns(rays, interval, wanted, tolerance):
+def test_a_camera_that_drives_and_turns(rays, interval, wanted):
     speed, rate = np.array([5.0, 1.0, 0.2]), np.array([0.1, -0.2, 0.3])
     angle = np.linalg.norm(rate) * interval
     half = rate / np.linalg.norm(rate) * math.sin(angle / 2.0)
     camera = (*(speed * interval), math.cos(angle / 2.0), *half)
     flow, _, _ = flow_at(rays, camera, depth=8.0)
-    np.testing.assert_allclose(flow / interval, wanted, atol=tolerance)
+    np.testing.assert_allclose(flow / interval, wanted, atol=1e-4)
 
 
 @pytest.mark.acceptance("FLOW-10")

@@ -13,173 +13,310 @@ tolerance, or behind the camera; 3 nothing is there; 4 seen through glass or in 
 flow it is. Of several the first of 3, 1, 2, 4 holds.
 
 Source: PHYSICS-2, 29. Exact for rigid bodies, however long t' - t is.
+
+Speed  With a the unit ray of a pixel and d the distance along it, P = d a, and all of the above is
+       one affine map of each body in each row (``ways``):
+
+           P' / d = G a + g / d
+
+       π does not change with the length of P', so 1/d serves points and directions alike. A block
+       of pixels is worked out row by row in loops without branches or calls, over memory of its
+       own, which become vectors as wide as the processor has; the few pixels on bodies that move
+       come after. What may be hidden is asked of the ray engine in packets of neighbours, which
+       need no hit (``trace_blocked``), and of nothing where camera and bodies stay in place: what
+       is seen first then was seen first before.
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.kernels.camera.layout import corner_of, pixel_of, tiles_of
+from sensor_models.kernels.camera.layout import TILE
+from sensor_models.kernels.camera.ways import Lens, Track, Way, bent, body_way, project, row_way
 from sensor_models.kernels.compiling import njit
-from sensor_models.kernels.math.rotations import Triple
+from sensor_models.kernels.tracing import packets
 from sensor_models.kernels.tracing.embree import WIDTH
-from sensor_models.kernels.tracing.hits import is_hit
-from sensor_models.kernels.tracing.packets import ACCESS, Packet, drop_ray, new_packet
-from sensor_models.kernels.tracing.rays import claim, nearest_allowed, set_ray, trace_quickly
+from sensor_models.kernels.tracing.packets import (
+    ACCESS,
+    ALONG,
+    PLACE,
+    SENT,
+    T_MAX,
+    Packet,
+    is_valid,
+    new_packet,
+)
+from sensor_models.kernels.tracing.rays import claim, is_blocked, set_rays, trace_blocked
 from sensor_models.kernels.tracing.scene_view import SceneView
-from sensor_models.kernels.tracing.sensor_poses import rotate, rotate_back
+from sensor_models.kernels.tracing.sensor_poses import rotate
 
 Floats = NDArray[np.float64]
 
 VALID, OUTSIDE, HIDDEN, NOTHING, INDIRECT = range(5)
-CHUNK = 32
 #: Share of the distance that something must be nearer by to hide a point.
 USUAL_TOLERANCE = 1e-3
+#: A block is as many rows as a tile, and so many columns; its numbers stay in the nearest cache.
+ACROSS = 64
+#: Blocks that a thread claims at once.
+CHUNK = 4
+# Where a row of a block has its numbers: P'/d, or the direction to q' in the world; the distance d
+# or how far to look; where the point is in the image; the mask.
+X, Y, Z, AWAY, U, V, STATE = (ACROSS * k for k in range(7))
+ROW_NUMBERS = 7 * ACROSS
 
 
-class Lens(NamedTuple):
-    """From directions to pixels."""
-
-    fx: float
-    fy: float
-    cx: float
-    cy: float
-    fisheye: bool
-    bends: bool
-    terms: tuple[float, float, float, float, float, float, float, float]
-
-
-class Track(NamedTuple):
-    """Where the camera is at both instants, and how bodies get from one to the other."""
-
-    rows: int
-    columns: int
-    axes: Floats  # (pixels, 3), unit rays
-    now: Floats  # (1 or rows, 12), poses of the camera
-    then: Floats  # likewise
-    times: Floats  # (1 or rows,): instants of the rows, as shares of the frame
-    bodies_now: Floats  # (knots, bodies, 12)
-    bodies_then: Floats
-    in_world: bool  # scene flow
-    tolerance: float  # m; 0 for a share of the distance
-    is_still: bool  # nothing moves
+@njit(**ACCESS)
+def carry_row(
+    way: Way, axes: Floats, distance: NDArray[np.float32], count: int, own: Floats
+) -> None:
+    """Write d and P'/d of the pixels of a row that see what stands still."""
+    g00, g01, g02, g10, g11, g12, g20, g21, g22, t0, t1, t2 = way
+    for k in range(count):
+        a, b, c = axes[k, 0], axes[k, 1], axes[k, 2]
+        away = np.float64(distance[k])
+        near = 1.0 / away
+        own[AWAY + k] = away
+        own[X + k] = g00 * a + g01 * b + g02 * c + t0 * near
+        own[Y + k] = g10 * a + g11 * b + g12 * c + t1 * near
+        own[Z + k] = g20 * a + g21 * b + g22 * c + t2 * near
+    for k in range(count, ACROSS):
+        own[AWAY + k] = math.inf
 
 
-@njit(cache=True, forceinline=True, error_model="numpy")
-def project(lens: Lens, x: float, y: float, z: float) -> tuple[float, float]:
-    """Where a direction is in the image; NaN for one that is not in front of the camera."""
+@njit(**ACCESS)
+def project_row(lens: Lens, own: Floats) -> None:
+    """Write where the points of a row are in the image."""
+    fx, fy, cx, cy = lens.fx, lens.fy, lens.cx, lens.cy
     if lens.fisheye:
-        flat = math.sqrt(y * y + z * z)
-        if flat == 0.0:
-            return (lens.cx, lens.cy) if x > 0.0 else (math.nan, math.nan)
-        angle = math.atan2(flat, x)
-        k1, k2, k3, k4 = lens.terms[0], lens.terms[1], lens.terms[4], lens.terms[5]
-        s = angle * angle
-        bent = angle * (1.0 + s * (k1 + s * (k2 + s * (k3 + s * k4)))) / flat
-        return lens.cx - lens.fx * bent * y, lens.cy - lens.fy * bent * z
-    if not x > 0.0:
-        return math.nan, math.nan
-    a, b = -y / x, -z / x
-    if lens.bends:
-        k1, k2, p1, p2, k3, k4, k5, k6 = lens.terms
-        r2 = a * a + b * b
-        radial = (1.0 + r2 * (k1 + r2 * (k2 + r2 * k3))) / (1.0 + r2 * (k4 + r2 * (k5 + r2 * k6)))
-        a, b = (
-            a * radial + 2.0 * p1 * a * b + p2 * (r2 + 2.0 * a * a),
-            b * radial + p1 * (r2 + 2.0 * b * b) + 2.0 * p2 * a * b,
-        )
-    return lens.cx + lens.fx * a, lens.cy + lens.fy * b
+        for k in range(ACROSS):
+            own[U + k], own[V + k] = project(lens, own[X + k], own[Y + k], own[Z + k])
+    elif lens.bends:
+        for k in range(ACROSS):
+            inverse = 1.0 / own[X + k]
+            a, b = bent(lens.terms, -own[Y + k] * inverse, -own[Z + k] * inverse)
+            own[U + k] = cx + fx * a if own[X + k] > 0.0 else math.nan
+            own[V + k] = cy + fy * b
+    else:
+        for k in range(ACROSS):
+            inverse = 1.0 / own[X + k]
+            own[U + k] = cx - fx * own[Y + k] * inverse if own[X + k] > 0.0 else math.nan
+            own[V + k] = cy - fy * own[Z + k] * inverse
 
 
 @njit(**ACCESS)
-def carried(track: Track, body: int, time: float, place: Triple) -> Triple:
-    """Where a point of a body gets to."""
-    spans = len(track.bodies_now) - 1
-    knot = min(max(int(time * spans), 0), max(spans - 1, 0))
-    after, share = min(knot + 1, spans), time * spans - knot if spans > 0 else 0.0
-    one, other = track.bodies_now[knot, body], track.bodies_now[after, body]
-    x = place[0] - (one[9] + share * (other[9] - one[9]))
-    y = place[1] - (one[10] + share * (other[10] - one[10]))
-    z = place[2] - (one[11] + share * (other[11] - one[11]))
-    a, b, c = rotate_back(one, (x, y, z))
-    if share > 0.0:
-        d, e, f = rotate_back(other, (x, y, z))
-        a, b, c = a + share * (d - a), b + share * (e - b), c + share * (f - c)
-    one, other = track.bodies_then[knot, body], track.bodies_then[after, body]
-    x, y, z = rotate(one, (a, b, c))
-    if share > 0.0:
-        d, e, f = rotate(other, (a, b, c))
-        x, y, z = x + share * (d - x), y + share * (e - y), z + share * (f - z)
-    return (
-        x + one[9] + share * (other[9] - one[9]),
-        y + one[10] + share * (other[10] - one[10]),
-        z + one[11] + share * (other[11] - one[11]),
-    )
+def stay(row: int, column: int, own: Floats) -> None:
+    """Write that the pixels of a row stay where they are, to the last bit."""
+    for k in range(ACROSS):
+        own[U + k], own[V + k] = column + k + 0.5, row + 0.5
 
 
 @njit(**ACCESS)
-def flow_of(
+def carry_bodies(
     lens: Lens,
     track: Track,
-    pixel: int,
-    distance: float,
-    body: int,
+    at: int,
+    axes: Floats,
+    owners: NDArray[np.int32],
+    own: Floats,
+    known: Floats,
+) -> None:
+    """Write P'/d and its place of the pixels of a row that see bodies which move.
+
+    ``known`` holds the way of each body from when it was needed first in this row.
+    """
+    for k in range(len(owners)):
+        if not own[AWAY + k] < math.inf:
+            continue
+        body = track.moving[owners[k]]
+        if body < 0:
+            continue
+        g, near = known[body], 1.0 / own[AWAY + k]
+        if g[12] != at:
+            body_way(track, at, body, g)
+            g[12] = at
+        a, b, c = axes[k, 0], axes[k, 1], axes[k, 2]
+        x = g[0] * a + g[1] * b + g[2] * c + g[9] * near
+        y = g[3] * a + g[4] * b + g[5] * c + g[10] * near
+        z = g[6] * a + g[7] * b + g[8] * c + g[11] * near
+        own[X + k], own[Y + k], own[Z + k] = x, y, z
+        own[U + k], own[V + k] = project(lens, x, y, z)
+
+
+@njit(**ACCESS)
+def store_row(
+    track: Track,
+    row: int,
+    column: int,
+    count: int,
+    own: Floats,
     flow: NDArray[np.float32],
+    mask: NDArray[np.uint8],
+) -> None:
+    """Write the flow of a row, and its mask as far as that is known."""
+    columns, rows = float(track.columns), float(track.rows)
+    for k in range(ACROSS):
+        u, v = own[U + k], own[V + k]
+        inside = (u >= 0.0) & (u < columns) & (v >= 0.0) & (v < rows)
+        state = 0.0 if inside else 1.0
+        state = 2.0 if u != u else state
+        own[STATE + k] = state if own[AWAY + k] < math.inf else 3.0
+    middle = column + 0.5
+    for k in range(count):
+        flow[k, 0] = own[U + k] - (middle + k)
+        flow[k, 1] = own[V + k] - (row + 0.5)
+    for k in range(count):
+        mask[k] = np.uint8(own[STATE + k])
+
+
+@njit(**ACCESS)
+def store_motion(
+    track: Track,
+    at: int,
+    axes: Floats,
+    owners: NDArray[np.int32],
+    own: Floats,
     scene: NDArray[np.float32],
-) -> tuple[int, Triple]:
-    """Write the flow of a pixel; its mask as far as that is known, and where its point gets to."""
-    row, column = pixel // track.columns, pixel % track.columns
-    at = row if len(track.now) > 1 else 0
-    now, then, time = track.now[at], track.then[at], track.times[at]
-    own = (track.axes[pixel, 0], track.axes[pixel, 1], track.axes[pixel, 2])
-    place, seen = rotate(now, own), distance < math.inf
-    later = place
-    if seen:
-        own = (distance * own[0], distance * own[1], distance * own[2])
-        x, y, z = rotate(now, own)
-        place = (x + now[9], y + now[10], z + now[11])
-        later = carried(track, body, time, place) if body >= 0 else place
-        p = rotate_back(then, (later[0] - then[9], later[1] - then[10], later[2] - then[11]))
-    else:
-        p = rotate_back(then, place)
-    u, v = project(lens, p[0], p[1], p[2])
-    flow[pixel, 0], flow[pixel, 1] = u - (column + 0.5), v - (row + 0.5)
-    if scene.size:
-        for k in range(3):
-            moved = later[k] - place[k] if track.in_world else p[k] - own[k]
-            scene[pixel, k] = moved if seen else 0.0
-    if not seen:
-        return NOTHING, later
-    if math.isnan(u):
-        return HIDDEN, later
-    if not (0.0 <= u < track.columns and 0.0 <= v < track.rows):
-        return OUTSIDE, later
-    return VALID, later
+) -> None:
+    """Write the scene flow of a row."""
+    now, then = track.now[at], track.then[at]
+    for k in range(len(owners)):
+        away = own[AWAY + k]
+        x, y, z = 0.0, 0.0, 0.0
+        if away < math.inf:
+            p = (away * own[X + k], away * own[Y + k], away * own[Z + k])
+            q = (away * axes[k, 0], away * axes[k, 1], away * axes[k, 2])
+            if not track.in_world:
+                x, y, z = p[0] - q[0], p[1] - q[1], p[2] - q[2]
+            elif track.moving[owners[k]] >= 0:
+                p, q = rotate(then, p), rotate(now, q)
+                x = p[0] - q[0] + (then[9] - now[9])
+                y = p[1] - q[1] + (then[10] - now[10])
+                z = p[2] - q[2] + (then[11] - now[11])
+        scene[k, 0], scene[k, 1], scene[k, 2] = x, y, z
+
+
+@njit(**ACCESS)
+def turn_row(track: Track, at: int, own: Floats) -> None:
+    """Make directions in the world of P'/d, and of d how far to look that way."""
+    pose, slack = track.then[at], track.tolerance
+    r00, r01, r02, r10, r11, r12 = pose[0], pose[1], pose[2], pose[3], pose[4], pose[5]
+    r20, r21, r22 = pose[6], pose[7], pose[8]
+    share = 0.0 if slack > 0.0 else USUAL_TOLERANCE
+    for k in range(ACROSS):
+        x, y, z = own[X + k], own[Y + k], own[Z + k]
+        square = x * x + y * y + z * z
+        scale = 1.0 / math.sqrt(square)
+        x, y, z = scale * x, scale * y, scale * z
+        own[X + k] = r00 * x + r01 * y + r02 * z
+        own[Y + k] = r10 * x + r11 * y + r12 * z
+        own[Z + k] = r20 * x + r21 * y + r22 * z
+        reach = square * scale * own[AWAY + k]
+        reach -= slack + share * reach
+        own[AWAY + k] = reach
+        own[STATE + k] = own[STATE + k] if reach > 0.0 else 3.0
+
+
+@njit(**ACCESS)
+def put_tile(track: Track, packet: Packet, own: Floats, ats: NDArray[np.int64], column: int) -> int:
+    """Put the rays of a tile into a packet; returns how many there are."""
+    rays, words, asked = packet.doubles, packet.words, 0
+    for i in range(TILE[0]):
+        pose, time, numbers = track.then[ats[i]], track.times[ats[i]], own[i]
+        for j in range(TILE[1]):
+            lane, k = i * TILE[1] + j, column + j
+            for axis in range(3):
+                rays[PLACE + axis * WIDTH + lane] = pose[9 + axis]
+            rays[ALONG + lane] = numbers[X + k]
+            rays[ALONG + WIDTH + lane] = numbers[Y + k]
+            rays[ALONG + 2 * WIDTH + lane] = numbers[Z + k]
+            rays[SENT + lane] = time
+            good = numbers[STATE + k] == 0.0
+            words[packets.VALID + lane] = -1 if good else 0
+            asked += 1 if good else 0
+    return asked
 
 
 @njit(**ACCESS)
 def look_back(
-    view: SceneView, packet: Packet, track: Track, lane: int, pixel: int, to: Triple
+    view: SceneView,
+    packet: Packet,
+    track: Track,
+    own: Floats,
+    ats: NDArray[np.int64],
+    row: int,
+    column: int,
+    mask: NDArray[np.uint8],
 ) -> None:
-    """Send a ray from where the camera will be toward a point, nearly as far as it."""
-    at = pixel // track.columns if len(track.now) > 1 else 0
-    then = track.then[at]
-    origin = (then[9], then[10], then[11])
-    along = (to[0] - origin[0], to[1] - origin[1], to[2] - origin[2])
-    length = math.sqrt(along[0] ** 2 + along[1] ** 2 + along[2] ** 2)
-    if not length > 0.0:
-        drop_ray(packet, lane)
-        return
-    along = (along[0] / length, along[1] / length, along[2] / length)
-    slack = track.tolerance if track.tolerance > 0.0 else USUAL_TOLERANCE * length
-    reach = length - slack
-    if reach > 0.0:
-        set_ray(view, packet, lane, origin, along, nearest_allowed(view, origin), reach,
-                track.times[at])  # fmt: skip
-    else:
-        drop_ray(packet, lane)
+    """Mask what is hidden in a block: a ray from where the camera will be, nearly as far as it."""
+    for first in range(0, min(ACROSS, track.columns - column), TILE[1]):
+        if put_tile(track, packet, own, ats, first) == 0:
+            continue
+        set_rays(view, packet, math.inf)
+        for i in range(TILE[0]):
+            for j in range(TILE[1]):
+                packet.floats[T_MAX + i * TILE[1] + j] = own[i, AWAY + first + j]
+        trace_blocked(view, packet, True)
+        for lane in range(WIDTH):
+            if is_valid(packet, lane) and is_blocked(packet, lane):
+                i, j = lane // TILE[1], lane % TILE[1]
+                mask[(row + i) * track.columns + column + first + j] = HIDDEN
+
+
+@njit(**ACCESS)
+def mark_indirect(track: Track, material: NDArray[np.int32], mask: NDArray[np.uint8]) -> None:
+    """Mask what shows something else, of what is good so far."""
+    for k in range(len(mask)):
+        if mask[k] == VALID and track.shows_others[material[k]]:
+            mask[k] = INDIRECT
+
+
+@njit(**{**ACCESS, "forceinline": False})
+def follow_block(
+    view: SceneView,
+    packet: Packet,
+    lens: Lens,
+    track: Track,
+    distance: NDArray[np.float32],
+    owner: NDArray[np.int32],
+    material: NDArray[np.int32],
+    flow: NDArray[np.float32],
+    scene: NDArray[np.float32],
+    mask: NDArray[np.uint8],
+    own: Floats,
+    known: Floats,
+    ats: NDArray[np.int64],
+    block: int,
+) -> None:
+    """The flow of the pixels of a block."""
+    across = (track.columns + ACROSS - 1) // ACROSS
+    row, column = block // across * TILE[0], block % across * ACROSS
+    count, down = min(ACROSS, track.columns - column), min(TILE[0], track.rows - row)
+    for i in range(down, TILE[0]):
+        ats[i], own[i, STATE:] = 0, 3.0
+    for i in range(down):
+        first = (row + i) * track.columns + column
+        last, at, numbers = first + count, row + i if len(track.now) > 1 else 0, own[i]
+        axes, ats[i] = track.axes[first:last], at
+        way, stays = row_way(track, at)
+        carry_row(way, axes, distance[first:last], count, numbers)
+        if stays:
+            stay(row + i, column, numbers)
+        else:
+            project_row(lens, numbers)
+        if track.some_move:
+            carry_bodies(lens, track, at, axes, owner[first:last], numbers, known)
+        store_row(track, row + i, column, count, numbers, flow[first:last], mask[first:last])
+        if scene.size:
+            store_motion(track, at, axes, owner[first:last], numbers, scene[first:last])
+        if track.looks_back:
+            turn_row(track, at, numbers)
+    if track.looks_back:
+        look_back(view, packet, track, own, ats, row, column, mask)
+    if len(track.shows_others) > 0:
+        for i in range(down):
+            first = (row + i) * track.columns + column
+            mark_indirect(track, material[first : first + count], mask[first : first + count])
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -189,37 +326,33 @@ def follow(
     lens: Lens,
     track: Track,
     distance: NDArray[np.float32],
-    body: NDArray[np.int32],
-    indirect: NDArray[np.uint8],
+    owner: NDArray[np.int32],
+    material: NDArray[np.int32],
     flow: NDArray[np.float32],
     scene: NDArray[np.float32],
     mask: NDArray[np.uint8],
 ) -> None:
     """The flow of all pixels; ``view`` has the bodies as they are at t'."""
-    packet, total = new_packet(), tiles_of(track)
+    packet, own, ats = new_packet(), np.ones((TILE[0], ROW_NUMBERS)), np.zeros(TILE[0], np.int64)
+    known = np.full((track.bodies_now.shape[1], 13), -1.0)
+    down, across = (track.rows + TILE[0] - 1) // TILE[0], (track.columns + ACROSS - 1) // ACROSS
     first = claim(claims) * CHUNK
-    while first < total:
-        for tile in range(first, min(first + CHUNK, total)):
-            corner, asked = corner_of(track, tile), False
-            for lane in range(WIDTH):
-                pixel = pixel_of(track, corner, lane)
-                drop_ray(packet, lane)
-                if pixel < 0:
-                    continue
-                state, later = flow_of(
-                    lens, track, pixel, float(distance[pixel]), body[pixel], flow, scene
-                )
-                mask[pixel] = state
-                if state == VALID and not track.is_still:
-                    look_back(view, packet, track, lane, pixel, later)
-                    asked = True
-            if asked:
-                trace_quickly(view, packet, True)
-            for lane in range(WIDTH):
-                pixel = pixel_of(track, corner, lane)
-                if pixel >= 0 and mask[pixel] == VALID:
-                    if asked and is_hit(packet, lane):
-                        mask[pixel] = HIDDEN
-                    elif indirect[pixel] != 0:
-                        mask[pixel] = INDIRECT
+    while first < down * across:
+        for block in range(first, min(first + CHUNK, down * across)):
+            follow_block(
+                view,
+                packet,
+                lens,
+                track,
+                distance,
+                owner,
+                material,
+                flow,
+                scene,
+                mask,
+                own,
+                known,
+                ats,
+                block,
+            )
         first = claim(claims) * CHUNK

@@ -157,25 +157,43 @@ def load_library(path: str) -> ctypes.CDLL:
 
 library = load_library(find_library())
 
-#: The C function that kernels call: it takes four addresses and returns nothing.
+#: The C function that kernels call for the nearest hit: four addresses, and it returns nothing.
 INTERSECT = f"rtcIntersect{WIDTH}"
-machine_code.make_known(PREFIX + INTERSECT, getattr(library, INTERSECT))
+#: The same of what asks only whether a ray hits anything.
+OCCLUDED = f"rtcOccluded{WIDTH}"
+for _name in (INTERSECT, OCCLUDED):
+    machine_code.make_known(PREFIX + _name, getattr(library, _name))
+
+
+def _calling(function: str) -> Any:
+    """Code that calls a function of Embree's which takes four addresses and returns nothing."""
+
+    def emit(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        from llvmlite import ir
+        from numba.core import cgutils
+
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(64)] * 4)
+        called = cgutils.get_or_insert_function(builder.module, kind, PREFIX + function)
+        builder.call(called, arguments)
+        return target.get_dummy_value()
+
+    return emit
 
 
 @intrinsic
 def intersect_packet(_context: Any, _valid: Any, _scene: Any, _rays: Any, _arguments: Any) -> Any:
     """``rtcIntersect4/8/16``: addresses of valid flags, scene, packet and arguments."""
-    from llvmlite import ir
     from numba import types
-    from numba.core import cgutils
 
-    def emit(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(64)] * 4)
-        function = cgutils.get_or_insert_function(builder.module, kind, PREFIX + INTERSECT)
-        builder.call(function, arguments)
-        return target.get_dummy_value()
+    return types.void(types.intp, types.intp, types.intp, types.intp), _calling(INTERSECT)
 
-    return types.void(types.intp, types.intp, types.intp, types.intp), emit
+
+@intrinsic
+def occlude_packet(_context: Any, _valid: Any, _scene: Any, _rays: Any, _arguments: Any) -> Any:
+    """``rtcOccluded4/8/16``, likewise; the t_max of a ray that hits anything becomes -inf."""
+    from numba import types
+
+    return types.void(types.intp, types.intp, types.intp, types.intp), _calling(OCCLUDED)
 
 
 def new_device(threads: int) -> int:

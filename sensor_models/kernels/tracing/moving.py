@@ -44,7 +44,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
-from sensor_models.kernels.tracing.embree import INVALID_ID, WIDTH, intersect_packet
+from sensor_models.kernels.tracing.embree import (
+    INVALID_ID,
+    WIDTH,
+    intersect_packet,
+    occlude_packet,
+)
 from sensor_models.kernels.tracing.packets import (
     ACCESS,
     ALONG,
@@ -260,10 +265,11 @@ def aim_some(packet: Packet, bodies: Bodies, body: int, knot: int, begin: int, a
 
 
 @njit(**{**ACCESS, "forceinline": False})
-def trace_bodies(view: SceneView, packet: Packet, part: int) -> None:
+def trace_bodies(view: SceneView, packet: Packet, part: int, any_hit: bool) -> None:
     """Trace a packet into all movable bodies; hits of others stay where they are nearer.
 
-    Which comes first does not matter: of hits at the same distance the owner decides.
+    Which comes first does not matter: of hits at the same distance the owner decides. With
+    ``any_hit`` no hits are kept, and a ray that has met something goes no further.
     """
     words, cone, bodies = packet.words, cone_of(packet), view.bodies
     if cone[8] < 0.0:
@@ -274,7 +280,8 @@ def trace_bodies(view: SceneView, packet: Packet, part: int) -> None:
             continue
         for k in range(min(BLOCK, blocks - BLOCK * group)):
             if words[MET_BLOCKS + k] != 0:
-                begun = trace_block(bodies, packet, part, cone, BLOCK * group + k, begun)
+                block = BLOCK * group + k
+                begun = trace_block(bodies, packet, part, cone, block, begun, any_hit)
     if begun:
         for k in range(7 * WIDTH):
             words[ORIGIN + k] = words[SAVED_RAYS + k]
@@ -284,7 +291,13 @@ def trace_bodies(view: SceneView, packet: Packet, part: int) -> None:
 
 @njit(**ACCESS)
 def trace_block(
-    bodies: Bodies, packet: Packet, part: int, cone: Cone, block: int, begun: bool
+    bodies: Bodies,
+    packet: Packet,
+    part: int,
+    cone: Cone,
+    block: int,
+    begun: bool,
+    any_hit: bool,
 ) -> bool:
     """Trace a packet into the bodies of a block; whether its rays are set aside by now."""
     words = packet.words
@@ -299,7 +312,7 @@ def trace_block(
             set_aside(packet)
         if choose_rays(packet, bodies, body):
             aim(packet, bodies, body)
-            trace_on(packet, bodies.scenes[body, part])
+            trace_on(packet, bodies.scenes[body, part], any_hit)
     return begun
 
 
@@ -317,9 +330,13 @@ def set_aside(packet: Packet) -> None:
 
 
 @njit(**ACCESS)
-def trace_on(packet: Packet, scene: int) -> None:
+def trace_on(packet: Packet, scene: int, any_hit: bool) -> None:
     """Trace a packet into one more scene of Embree's; hits stay where they are nearer."""
     words = packet.words
+    if any_hit:
+        start = words.ctypes.data
+        occlude_packet(start + 4 * VALID, scene, start, start + 4 * ARGUMENTS)
+        return
     for lane in range(WIDTH):  # Embree wants every call to begin without a hit
         words[SAVED_GEOMETRY + lane] = words[GEOMETRY + lane]
         words[GEOMETRY + lane] = INVALID_ID

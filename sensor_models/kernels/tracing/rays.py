@@ -57,6 +57,7 @@ from sensor_models.kernels.tracing.embree import (
     RAY_QUERY_FILTER,
     WIDTH,
     intersect_packet,
+    occlude_packet,
 )
 from sensor_models.kernels.tracing.hit_filters import (
     HIT_ROWS,
@@ -196,6 +197,29 @@ def trace_quickly(view: SceneView, packet: Packet, coherent: bool) -> None:
         packet.floats[BEST_T + lane] = packet.floats[T_MAX + lane] if hit else INFINITY
 
 
+@njit(**ACCESS)
+def trace_blocked(view: SceneView, packet: Packet, coherent: bool) -> None:
+    """Find out which rays of a packet meet any surface (``is_blocked``); there are no hits to read.
+
+    What a ray meets is what ``trace_surfaces`` finds, but it is done with the first facet, and
+    nobody has to know which one that is.
+    """
+    words = packet.words
+    words[FLAGS] = RAY_QUERY_COHERENT if coherent else 0
+    if view.handles[SURFACES] != 0:
+        start = words.ctypes.data
+        occlude_packet(start + 4 * VALID, view.handles[SURFACES], start, start + 4 * ARGUMENTS)
+    if len(view.bodies.scenes) > 0:
+        trace_bodies(view, packet, SURFACES, True)
+
+
+@njit(**ACCESS)
+def is_blocked(packet: Packet, lane: int) -> bool:
+    """Whether a ray of a packet meets anything, after ``trace_blocked``."""
+    blocked: bool = packet.floats[T_MAX + lane] < np.float32(0.0)
+    return blocked
+
+
 @njit(cache=True)
 def new_notes(most: int) -> NDArray[np.int32]:
     """Room for the nearest ``most`` hits of each ray of a packet."""
@@ -277,7 +301,7 @@ def _trace(view: SceneView, packet: Packet, part: int) -> None:
         start = packet.words.ctypes.data
         intersect_packet(start + 4 * VALID, view.handles[part], start, start + 4 * ARGUMENTS)
     if len(view.bodies.scenes) > 0:
-        trace_bodies(view, packet, part)
+        trace_bodies(view, packet, part, False)
 
 
 def filter_addresses() -> tuple[int, ...]:
