@@ -2,12 +2,13 @@
 
 ``split`` (or ``PartsWriter``, piece by piece) writes a scene into a directory, divided by facets;
 ``cast`` has a crew of workers cast the rays of a ``View`` into the parts. ``photograph`` makes a
-picture of a ``CcdCamera`` of that.
+picture of a ``CcdCamera`` of that, ``echoes`` the sweep of a ``WaveformLidar``.
 """
 
 from sensor_models.caster.camera import Photograph, photograph
 from sensor_models.caster.caster import CastError, IdealImage, cast
 from sensor_models.caster.parts import Parts, PartsWriter, read_parts
+from sensor_models.caster.pulses import echoes
 from sensor_models.caster.scenes import split
 from sensor_models.caster.views import RayGrid, View
 
@@ -20,6 +21,7 @@ __all__ = [
     "RayGrid",
     "View",
     "cast",
+    "echoes",
     "photograph",
     "read_parts",
     "split",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sensor_models.kernels.lidar.layout import CHUNK, Detector, Scan
 from sensor_models.kernels.light.paths import LIMITS, Path
+from sensor_models.kernels.waveform import layout, ranges
 from sensor_models.kernels.waveform import pulses as kernel
 from sensor_models.kernels.waveform.histogram import pack_samples
 from sensor_models.kernels.waveform.layout import Extraction, Pulse, Receiver, Records
@@ -38,6 +39,17 @@ Floats = NDArray[np.float64]
 
 #: Samples that are held at a time where waveforms are kept.
 SAMPLES_AT_A_TIME = 1 << 22
+#: Of an axis, the level part below which it counts as upright.
+UPRIGHT = 1e-9
+#: What ``WaveformLidar.echoes_of`` gives of each echo.
+ECHO = np.dtype(
+    [
+        ("pulse", "<i8"),
+        ("range", "<f8"),
+        ("intensity", "<f8"),
+        *[(n, "<f8") for n, _ in ECHO_FIELDS],
+    ]
+)
 #: Largest half-angle that a lidar's beam may state.
 WIDEST = 0.1
 
@@ -111,6 +123,49 @@ class WaveformLidar(Lidar):
             rays = min(rays, SAMPLES_AT_A_TIME // self._pulse.samples)
         return max(rays // self.pattern.rows, 1)
 
+    def rays_of(self, first: int, last: int) -> tuple[Floats, Floats]:
+        """Where the rays of some pulses start and go in the sensor frame, (pulses, subrays, 3)."""
+        own, axis = self._pulse, self.pattern.directions(0)[first:last]
+        level = np.hypot(axis[:, 0], axis[:, 1])
+        upright = level <= UPRIGHT
+        over = np.where(upright, 1.0, level)
+        left = np.stack([-axis[:, 1] / over, axis[:, 0] / over, np.zeros_like(level)], axis=1)
+        left[upright] = 0.0, 1.0, 0.0
+        up = np.cross(axis, left)
+
+        def beside(places: Floats) -> Floats:
+            across: Floats = places[:, :1] * left[:, None] + places[:, 1:] * up[:, None]
+            return across
+
+        along = own.toward[:, None] * (axis[:, None] + beside(own.slope))
+        return beside(own.offset), along
+
+    def echoes_of(
+        self, scene: Scene, rays: Floats, *, first: int = 0, frame: int = 0
+    ) -> NDArray[np.void]:
+        """The echoes of pulses whose rays met what is given, as records of ``ECHO``.
+
+        Args:
+            scene: whose sky gives background light.
+            rays: (pulses, subrays, 4): range in m, inf for nothing; f(l, l) (n·l), what is sent
+                straight back, in 1/sr; cosines of the surface to the ray and to the sun.
+            first: number of the first of these pulses, for what is drawn.
+            frame: number of the frame, likewise.
+        """
+        known = np.ascontiguousarray(rays, float)
+        counts = np.zeros(len(known), np.int64)
+        echoes = np.zeros((len(known), layout.MOST_ECHOES + 1, ranges.NUMBERS_OF_ECHO))
+        made = self._pulse, self.receiver_in(scene), self._ask
+        ranges.hear_pulses(self._detector(frame), *made, self._tau, first, known, counts, echoes)
+        kept = np.minimum(counts, self.parameters.returns)
+        pulses = np.repeat(np.arange(len(known)), kept)
+        places = np.arange(len(pulses)) - np.repeat(np.cumsum(kept) - kept, kept)
+        found = np.zeros(len(pulses), ECHO)
+        found["pulse"] = first + pulses
+        for column, name in enumerate(ECHO.names[1:] if ECHO.names else ()):
+            found[name] = echoes[pulses, places, column]
+        return found
+
     def scan(
         self,
         scene: RayScene,
@@ -163,17 +218,23 @@ class WaveformLidar(Lidar):
         least, place = min(found, default=(np.inf, -1))
         cloud.store_part((least, int(place)), first)
 
+    @property
+    def _tau(self) -> float:
+        """Power of an echo of 1/sr from a metre away, W."""
+        own = self._pulse
+        duration = own.step / own.shape.max()  # of a square pulse of the same energy and peak
+        return float(own.energy / duration * own.area)
+
     def _records(self, cloud: CloudBuffer, first: int, last: int) -> Records:
         more = sum(np.dtype(kind).itemsize for _, kind in ECHO_FIELDS) // 4
         own = self._pulse
-        duration = own.step / own.shape.max()  # of a square pulse of the same energy and peak
         return Records(
             first=first,
             samples=np.empty((last - first, own.samples), np.float32),
             spans=np.zeros((last - first, 2), np.int32),
             lines=np.zeros((last - first, len(LINE))),
             word=cloud.record.itemsize // 4 - more,
-            tau=own.energy / duration * own.area,
+            tau=self._tau,
         )
 
     def _waves_of(

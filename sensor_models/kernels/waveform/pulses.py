@@ -144,6 +144,38 @@ def write_echo(
 
 
 @njit(**ACCESS)
+def range_of(pulse: Pulse, place: float) -> float:
+    """The range at a place among the samples."""
+    half_way = 0.5 * SPEED_OF_LIGHT
+    return float(half_way * pulse.start + (place + 0.5) * (half_way * pulse.step))
+
+
+@njit(**ACCESS)
+def describe_echo(
+    pulse: Pulse,
+    receiver: Receiver,
+    ask: Extraction,
+    tau: float,
+    background: float,
+    level: float,
+    echo: NDArray[np.float64],
+) -> tuple[float, float, float, float, float, float]:
+    """Range, intensity, amplitude, width, signal-to-noise and probability of an echo."""
+    amplitude, place, width = echo[0], echo[1], echo[2]
+    distance = range_of(pulse, place)
+    spread = 1.0
+    if ask.way == GAUSSIAN and ask.sigma > 0.0:
+        spread = math.sqrt(width**2 + ask.filter_sigma**2) / ask.sigma
+    intensity = amplitude * spread * distance * distance / tau
+    sigma = sigma_of(receiver, receiver.optics * amplitude + background, pulse.step)
+    snr, chance = math.inf, 1.0
+    if sigma > 0.0:
+        snr = amplitude / sigma
+        chance = detection(snr, level / sigma)
+    return distance, intensity, amplitude, FWHM * width * pulse.step, snr, chance
+
+
+@njit(**ACCESS)
 def write_echoes(
     scan: Scan,
     detector: Detector,
@@ -162,11 +194,10 @@ def write_echoes(
 ) -> None:
     """Write the echoes of a pulse that lie in range as its points."""
     row = under.ray[at] - records.first
-    half_step, kept = 0.5 * SPEED_OF_LIGHT * pulse.step, 0
-    begin = 0.5 * SPEED_OF_LIGHT * pulse.start
+    kept = 0
     echoes = found.echoes
     for i in range(held):
-        distance = begin + (echoes[i, 1] + 0.5) * half_step
+        distance = range_of(pulse, echoes[i, 1])
         if detector.least_range <= distance <= detector.most_range:
             for k in range(3):
                 echoes[kept, k] = echoes[i, k]
@@ -174,19 +205,9 @@ def write_echoes(
     kept = min(kept, output.returns)
     output.counts[row] = kept
     for i in range(kept):
-        amplitude, place, width = echoes[i, 0], echoes[i, 1], echoes[i, 2]
-        distance = begin + (place + 0.5) * half_step
-        spread = 1.0
+        echo = describe_echo(pulse, receiver, ask, records.tau, background, level, echoes[i])
+        place, width = echoes[i, 1], echoes[i, 2]
         own = math.sqrt(max(ask.sigma**2 - ask.filter_sigma**2, 0.0))
-        if ask.way == GAUSSIAN and ask.sigma > 0.0:
-            spread = math.sqrt(width**2 + ask.filter_sigma**2) / ask.sigma
-        intensity = amplitude * spread * distance * distance / records.tau
-        sigma = sigma_of(receiver, receiver.optics * amplitude + background, pulse.step)
-        snr, chance = math.inf, 1.0
-        if sigma > 0.0:
-            snr = amplitude / sigma
-            chance = detection(snr, level / sigma)
-        echo = (distance, intensity, amplitude, FWHM * width * pulse.step, snr, chance)
         source = source_of(under.best[at], place, max(own, width))
         to = write_echo(scan, detector, output, records, under, at, i, kept, echo, source)
         note_nearest(output, chunk, to, row * output.returns + i)

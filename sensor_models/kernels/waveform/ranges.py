@@ -1,0 +1,80 @@
+"""Echoes of pulses whose rays met what somebody else has found: ranges in, echoes out.
+
+Histogram, receiver and extraction are those of all pulses (``pulses``). There is no second way for
+light: what a ray meets sends it straight back.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.kernels.compiling import njit
+from sensor_models.kernels.lidar.layout import Detector
+from sensor_models.kernels.tracing.packets import ACCESS
+from sensor_models.kernels.waveform.extraction import extract
+from sensor_models.kernels.waveform.histogram import add_energy, clear, energy_of, see_light
+from sensor_models.kernels.waveform.layout import (
+    IDEAL,
+    Extraction,
+    Floats,
+    Histograms,
+    Pulse,
+    Receiver,
+    new_found,
+    new_histograms,
+    new_work,
+)
+from sensor_models.kernels.waveform.pulses import describe_echo, make_signal
+
+# Columns of what is known of each ray, and of what is told of each echo.
+RANGE, STRENGTH, FACING, LIT = range(4)
+NUMBERS_OF_ECHO = 6
+
+
+@njit(**ACCESS)
+def take_ranges(
+    pulse: Pulse, receiver: Receiver, under: Histograms, at: int, rays: NDArray[np.float64]
+) -> None:
+    """Add what the rays of a pulse met to its histogram."""
+    for part in range(len(rays)):
+        way, strength, facing = rays[part, RANGE], rays[part, STRENGTH], rays[part, FACING]
+        if not np.isfinite(way):
+            continue
+        if receiver.band_area > 0.0:
+            see_light(pulse, receiver, under, at, part, strength, facing, rays[part, LIT])
+        add_energy(pulse, under, at, way, energy_of(pulse, part, way, 1.0, strength))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def hear_pulses(
+    detector: Detector,
+    pulse: Pulse,
+    receiver: Receiver,
+    ask: Extraction,
+    tau: float,
+    first: int,
+    rays: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    echoes: Floats,
+) -> None:
+    """The echoes of pulses in range, of rays (pulses, subrays, 4); the first has a number."""
+    under, found = new_histograms(pulse.samples, len(pulse.share)), new_found(pulse.samples)
+    work = new_work(pulse.samples, len(receiver.filter) // 2)
+    for row in range(len(rays)):
+        clear(under, 0)
+        under.ray[0] = first + row
+        take_ranges(pulse, receiver, under, 0, rays[row])
+        made = make_signal(detector, pulse, receiver, ask, under, 0, work)
+        begin, end, level, sigma, background = made
+        counts[row] = 0
+        if end <= begin:
+            continue
+        signal = work.power if receiver.kind == IDEAL else work.signal
+        held = extract(signal[begin:end], 0, end - begin, ask, level, sigma, found)
+        for i in range(held):
+            own = found.echoes[i]
+            own[1] += begin
+            told = describe_echo(pulse, receiver, ask, tau, background, level, own)
+            if detector.least_range <= told[0] <= detector.most_range:
+                for k in range(NUMBERS_OF_ECHO):
+                    echoes[row, counts[row], k] = told[k]
+                counts[row] += 1
