@@ -57,7 +57,7 @@ class Studio:
         rays = self._rays.with_looks(drawn.looks)
         arrays, annotations = {}, {}
         for name, taker in self.takers.items():
-            taken = taker.take(rays, drawn.pose, number)
+            taken = taker.take(rays, drawn.pose, drawn.bodies, number)
             arrays[name] = taken.arrays
             if taken.entities is not None and taker.camera is not None and self._boxes.entities:
                 annotations[name] = self._boxes.annotate(

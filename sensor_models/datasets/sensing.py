@@ -5,26 +5,48 @@ goes by the number of the sample, as that of frames by the number of the frame.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models import catalog
+from sensor_models.camera.ccd import CcdCamera
+from sensor_models.camera.ccd_sensor import ccd_camera_of
 from sensor_models.camera.depth import DepthCamera
+from sensor_models.camera.parameters import DepthCameraParameters
 from sensor_models.camera.sensor import camera_of
 from sensor_models.core.clock import SamplingParameters
+from sensor_models.core.frames import MountParameters, matrix_from_quaternion
 from sensor_models.core.named import named_parameters
+from sensor_models.core.placement import PlacementParameters, placed
 from sensor_models.core.quantities import ParameterError
 from sensor_models.core.spec import Groups
 from sensor_models.datasets.description import SensorRule
 from sensor_models.lidar.lidar import Lidar
 from sensor_models.lidar.sensor import lidar_of
 from sensor_models.presets import load_preset
+from sensor_models.radar.cone import ConeRadar
+from sensor_models.radar.obstacles import Obstacles, obstacles_of
+from sensor_models.radar.parameters import ConeParameters, RadarModel
+from sensor_models.radar.ray_traced import Motion, RayTracedRadar
+from sensor_models.radar.ray_traced_sensor import parameters_of, row_of
+from sensor_models.radar.readings import Detection
+from sensor_models.radar.sensor import row_of as row_of_cone
+from sensor_models.radar.targets import Detector
 from sensor_models.scene.tracing import RayScene
 from sensor_models.waveform.named import waveform_lidar_of
 
 Floats = NDArray[np.float64]
+
+#: The name of the targets of a radar, and what is known of each.
+TARGETS = "targets"
+TARGET = np.dtype(
+    [(own.name, "<i4" if own.type in (int, "int") else "<f8") for own in fields(Detection)]
+)
+#: How far a camera that sees light looks for what is alone, m.
+FAR = 1e6
 
 
 class Taken(NamedTuple):
@@ -40,8 +62,8 @@ class Taker(Protocol):
     camera: DepthCamera | None
     """Its pixels, if boxes can be drawn into its images."""
 
-    def take(self, rays: RayScene, pose: Floats, number: int) -> Taken:
-        """What it sees from a pose of its body."""
+    def take(self, rays: RayScene, pose: Floats, bodies: Floats, number: int) -> Taken:
+        """What it sees from a pose of its body, with the scene's bodies at theirs."""
 
 
 class CameraTaker:
@@ -51,7 +73,7 @@ class CameraTaker:
         self.camera: DepthCamera | None = camera
         self._own = camera
 
-    def take(self, rays: RayScene, pose: Floats, number: int) -> Taken:
+    def take(self, rays: RayScene, pose: Floats, _bodies: Floats, number: int) -> Taken:
         """See ``Taker``."""
         frame = self._own.capture(rays, pose, number)
         arrays = {name: array for name, array in frame._asdict().items() if array is not None}
@@ -68,10 +90,75 @@ class LidarTaker:
         self._duration = 1.0 / rate if rate > 0.0 else 0.0
         self._cloud = lidar.new_cloud(normals=False)
 
-    def take(self, rays: RayScene, pose: Floats, number: int) -> Taken:
+    def take(self, rays: RayScene, pose: Floats, _bodies: Floats, number: int) -> Taken:
         """See ``Taker``."""
         cloud = self._lidar.capture(rays, pose, number, duration=self._duration, out=self._cloud)
         return Taken({"points": cloud.points()})
+
+
+class PictureTaker:
+    """A camera that sees light, with entities, labels and distances.
+
+    Boxes are drawn into pictures without distortion, by a pinhole with the same pixels.
+    """
+
+    def __init__(self, own: CcdCamera, mount: MountParameters) -> None:
+        optics = own.optics
+        middle = optics.focal_lengths + optics.principal_point
+        shape = DepthCameraParameters(
+            width=optics.width, height=optics.height, intrinsics=middle, max_range=FAR
+        )
+        self._pinhole, self._own = DepthCamera(shape, mount=mount), own
+        self.camera = None if any(optics.distortion) else self._pinhole
+
+    def take(self, rays: RayScene, pose: Floats, _bodies: Floats, number: int) -> Taken:
+        """See ``Taker``."""
+        place, turn = self._pinhole.sensor_pose(pose)
+        matrix = matrix_from_quaternion(np.array(turn))
+        seen = self._own.expose(rays, np.concatenate([matrix.ravel(), place])[None], number)
+        numbers, _ = self._own.develop(rays, seen.light, number)
+        image = numbers.astype(np.uint8) if self._own.largest <= 255 else numbers
+        ids = {"entity": seen.entity, "label": seen.label, "distance": seen.distance}
+        return Taken({"image": image, **ids}, seen.entity)
+
+
+class ConeTaker:
+    """A cone radar. A sample has no frame before it, so no target has a speed."""
+
+    camera: DepthCamera | None = None
+
+    def __init__(self, radar: ConeRadar) -> None:
+        self._radar = radar
+        self._obstacles: Obstacles | None = None
+
+    def take(self, rays: RayScene, pose: Floats, bodies: Floats, _number: int) -> Taken:
+        """See ``Taker``."""
+        own = self._radar.parameters
+        if self._obstacles is None:  # looks change, surfaces do not
+            self._obstacles = obstacles_of(rays.scene, own.obstacles, own.ignored)
+        self._radar.reset()
+        found = self._radar.detect(self._obstacles, pose, bodies, 0.0)
+        rows = [row_of_cone(target) for target in found.targets]
+        return Taken({TARGETS: np.array(rows, TARGET)})
+
+
+class RadarTaker:
+    """A ray-traced radar, at rest as all else is."""
+
+    camera: DepthCamera | None = None
+
+    def __init__(self, radar: RayTracedRadar, mount: MountParameters) -> None:
+        self._radar, self._mount = radar, ConeRadar(mount=mount)
+        self._detector = Detector(radar.parameters, radar.radio)
+
+    def take(self, rays: RayScene, pose: Floats, bodies: Floats, number: int) -> Taken:
+        """See ``Taker``."""
+        place = self._mount.sensor_pose(pose)
+        still = np.zeros((len(bodies), 6))
+        motion = Motion(place[:3], place[3:], np.zeros(3), bodies, still)
+        image = self._radar.image(rays, motion, number)
+        rows = [row_of(target) for target in self._detector.targets(rays, image)]
+        return Taken({TARGETS: np.array(rows, TARGET)})
 
 
 def _camera(rule: SensorRule, parameters: Groups) -> Taker:
@@ -88,14 +175,34 @@ def _waveform(rule: SensorRule, parameters: Groups) -> Taker:
     return LidarTaker(waveform_lidar_of(parameters, rule.name), rate)
 
 
+def _picture(rule: SensorRule, parameters: Groups) -> Taker:
+    own = ccd_camera_of(parameters, _seed(parameters), rule.name)
+    return PictureTaker(own, _mount(rule, parameters))
+
+
+def _radar(rule: SensorRule, parameters: Groups) -> Taker:
+    mount = _mount(rule, parameters)
+    if parameters.of(ConeParameters).model == RadarModel.cone:
+        return ConeTaker(ConeRadar(parameters.of(ConeParameters), mount))
+    traced = RayTracedRadar(parameters_of(parameters), seed=_seed(parameters), identity=rule.name)
+    return RadarTaker(traced, mount)
+
+
+def _mount(rule: SensorRule, parameters: Groups) -> MountParameters:
+    own, how = parameters.of(MountParameters), parameters.of(PlacementParameters)
+    return placed(own, how, _seed(parameters), rule.name)
+
+
 def _seed(parameters: Groups) -> int:
     return int(parameters.of(SamplingParameters).seed)
 
 
 #: How sensors are made, by their names in the catalog.
 MAKERS: Mapping[str, Callable[[SensorRule, Groups], Taker]] = {
+    "CcdCamera": _picture,
     "DepthCamera": _camera,
     "Lidar": _lidar,
+    "Radar": _radar,
     "WaveformLidar": _waveform,
 }
 

@@ -5,11 +5,12 @@ bodies and looks, and the annotations of its images.
 
 npz     ``shard-00000.npz``: for the sensor ``front`` arrays ``front.image``, ``front.entity``, ...
         of (samples, rows, columns), and for the lidar ``top`` ``top.points``, a structured array of
-        the points of all samples, with ``top.first``, where those of each sample begin and end.
+        the points of all samples, with ``top.first``, where those of each sample begin and end; the
+        ``targets`` of a radar likewise.
         ``samples`` and ``pose`` are the numbers and the poses. Arrays are not compressed.
 images  ``shard-00000/front/000017.image.png``: depth in grey of 16 bit with its scale in the file,
-        ids too; other arrays as npy. Points as ``shard-00000/top.parquet``, with the sample as a
-        column.
+        ids too; pictures as they are; other arrays as npy. Points as ``shard-00000/top.parquet``,
+        with the sample as a column.
 
 A shard's line file is written last: a shard that has one is complete.
 """
@@ -24,11 +25,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.output.images import png_bytes, png_scale
+from sensor_models.output.images import PictureFile, png_bytes, png_scale
 
 Arrays = Mapping[str, Mapping[str, NDArray[Any]]]  # by sensor and name
 
-POINTS = "points"
+#: Arrays with as many rows as there is something to tell: of lidars, of radars.
+LISTS = ("points", "targets")
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def _write_npz(path: Path, samples: Sequence[Sample]) -> None:
     for sensor, own in samples[0].arrays.items():
         for name in own:
             parts = [sample.arrays[sensor][name] for sample in samples]
-            if name == POINTS:
+            if name in LISTS:
                 arrays[f"{sensor}.first"] = [np.cumsum([0, *map(len, parts)])]
                 arrays[f"{sensor}.{name}"] = parts
             else:
@@ -123,19 +125,23 @@ def _write_images(folder: Path, samples: Sequence[Sample]) -> None:
         (folder / sensor).mkdir(parents=True, exist_ok=True)
         for sample in samples:
             for name, array in sample.arrays[sensor].items():
-                if name != POINTS:
+                if name not in LISTS:
                     _write_image(folder / sensor / f"{sample.number:06d}.{name}", array)
-        if POINTS in own:
-            parts = [sample.arrays[sensor][POINTS] for sample in samples]
-            points = np.concatenate(parts)
+        for name in set(own) & set(LISTS):
+            parts = [sample.arrays[sensor][name] for sample in samples]
             numbers = np.repeat([s.number for s in samples], [len(part) for part in parts])
-            columns = {"sample": numbers, **{n: points[n] for n in points.dtype.names or ()}}
+            rows = np.concatenate(parts)
+            columns = {"sample": numbers, **{n: rows[n] for n in rows.dtype.names or ()}}
             flat = {name: np.ascontiguousarray(column) for name, column in columns.items()}
             pq.write_table(pa.table(flat), folder / f"{sensor}.parquet")
 
 
 def _write_image(path: Path, array: NDArray[Any]) -> None:
-    """Distances and ids as PNG, whatever has more to a pixel as npy."""
+    """Distances, ids and pictures as PNG, whatever else has more to a pixel as npy."""
+    if array.dtype.kind == "u":
+        most = int(np.iinfo(array.dtype).max)
+        PictureFile("image", array, most).write(Path(f"{path}.png"))
+        return
     if array.ndim != 2:
         np.save(f"{path}.npy", array)
         return

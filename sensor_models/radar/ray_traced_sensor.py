@@ -135,7 +135,7 @@ class RayTracedSensor:
         values = values_of([_outputs(target) for target in targets])
         if not self._files:
             return Result(index, stamp, values)
-        rows = [(index, stamp, *_row(target)) for target in targets]
+        rows = [(index, stamp, *row_of(target)) for target in targets]
         files: tuple[Any, ...] = (DetectionFile(Detection, rows, self._format),)
         if self._radar.parameters.tracing.cube:
             radio = self._radar.radio
@@ -230,7 +230,7 @@ def _outputs(target: RadarTarget) -> TargetRow:
     )  # fmt: skip
 
 
-def _row(target: RadarTarget) -> tuple[float | int, ...]:
+def row_of(target: RadarTarget) -> tuple[float | int, ...]:
     """A target in a file."""
     level = target.range * math.cos(target.elevation)
     place = (

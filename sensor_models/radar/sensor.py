@@ -107,7 +107,7 @@ class ConeSensor:
             about = {"position": pose[:3], "orientation": pose[3:], **unknown}
             if obstacles.bad_faces:
                 about["bad_lines"] = obstacles.bad_faces * self._radar.parameters.lines_per_face
-            rows = [(index, stamp, *_row(target)) for target in found.targets]
+            rows = [(index, stamp, *row_of(target)) for target in found.targets]
             files = (DetectionFile(Detection, rows, self._format),)
             known = {"frame": index, "time": stamp, **about}
             yield Result(index, stamp, values, files, known)
@@ -171,7 +171,8 @@ def _outputs(target: Target) -> TargetRow:
     return TargetRow(distance, azimuth, elevation, _known(speed), 0.0, 0.0, entity_id)
 
 
-def _row(target: Target) -> tuple[float | int, ...]:
+def row_of(target: Target) -> tuple[float | int, ...]:
+    """A target in a file."""
     return (*target[:-1], *target.point, math.nan, math.nan)
 
 

@@ -93,7 +93,7 @@ def assert_same(one, other):
     assert one.annotations == other.annotations
     for sensor, arrays in one.arrays.items():
         for name, array in arrays.items():
-            np.testing.assert_array_equal(array, other.arrays[sensor][name])
+            assert array.tobytes() == other.arrays[sensor][name].tobytes()  # also where it is NaN
 
 
 def test_a_sample_is_the_same_alone_and_after_others(path, samples):
@@ -395,3 +395,83 @@ def test_a_picture_shows_the_first_samples(path, tmp_path, capsys):
     assert (pixels == (0, 255, 0)).all(axis=-1).any(), "what is seen has a box"
     assert look([str(tmp_path / "none.toml")]) == 1
     assert "none.toml" in capsys.readouterr().err
+
+
+# ---- pictures and radars -------------------------------------------------------------------------
+
+LIGHT = """
+[dataset]
+name = "light"
+scene = "yard"
+samples = 3
+shard = 2
+format = "{format}"
+[pose]
+area = [-12, -8, 12, 8]
+height = [1.0, 2.0]
+on = ["road", "ground"]
+look_at = "vehicle_1"
+clearance = 0.8
+[sun]
+elevation_deg = [20, 80]
+[boxes]
+labels = ["vehicle"]
+[sensors.eye]
+sensor = "CcdCamera"
+[sensors.eye.parameters]
+"pixels.width" = 64
+"pixels.height" = 48
+"intrinsics.fx" = 50
+"intrinsics.fy" = 50
+bands = 3
+gamma = 0.5
+exposure_time = 0.4
+[sensors.cone]
+sensor = "Radar"
+parameters = {{ length = 30.0 }}
+[sensors.radar]
+sensor = "Radar"
+[sensors.radar.parameters]
+model = "ray_traced"
+"chirp.samples" = 64
+"chirp.count" = 16
+"fov.azimuth" = 0.4
+"fov.elevation" = 0.2
+"rays.angle" = 0.02
+"""
+
+
+def test_pictures_and_targets_of_the_same_samples(tmp_path):
+    path = tmp_path / "light.toml"
+    path.write_text(LIGHT.format(format="npz"))
+    samples = list(make_samples(path, range(3)))
+    for sample in samples:
+        eye, boxes = sample.arrays["eye"], sample.annotations["eye"]
+        assert (eye["image"].shape, eye["image"].dtype) == ((48, 64, 3), np.uint8)
+        assert 5 < eye["image"].mean() < 250
+        assert boxes, "it looks at a vehicle"
+        for box in boxes:
+            assert (eye["entity"] == box["entity_id"]).sum() == box["area"]
+    (again,) = make_samples(path, [1])
+    assert_same(again, samples[1])
+    targets = [len(s.arrays[name]["targets"]) for s in samples for name in ("cone", "radar")]
+    assert min(targets) > 0
+    for sample in samples:
+        found = sample.arrays["radar"]["targets"]
+        assert (np.abs(found["azimuth"]) < 0.5).all()
+        assert (found["range"] > 0.0).all()
+
+
+def test_pictures_and_targets_as_files(tmp_path):
+    path = tmp_path / "light.toml"
+    path.write_text(LIGHT.format(format="images"))
+    with LocalCrew(1) as crew:
+        make_dataset(path, tmp_path / "out", crew)
+    samples = list(make_samples(path, range(2)))
+    folder = tmp_path / "out" / "shard-00000"
+    for sample in samples:
+        with Image.open(folder / "eye" / f"{sample.number:06d}.image.png") as image:
+            np.testing.assert_array_equal(np.asarray(image), sample.arrays["eye"]["image"])
+    table = pq.read_table(folder / "radar.parquet").to_pydict()
+    wanted = [number for s in samples for number in s.arrays["radar"]["targets"]["range"]]
+    np.testing.assert_array_equal(table["range"], wanted)
