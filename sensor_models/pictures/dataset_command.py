@@ -2,15 +2,16 @@
 
 ``python -m sensor_models.datasets FILE [--samples 12] [--across 4] [--output samples.png]``
 
-Depth of the first camera from near (bright) to far, black where there is none; green boxes are
-around what is seen of an entity, blue ones around its whole box, with visibility v and
-truncation t.
+The pictures of the first camera, or its depth from near (bright) to far, black where there is
+none; green boxes are around what is seen of an entity, blue ones around its whole box, with
+visibility v and truncation t.
 """
 
 import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,9 +49,7 @@ def tile_of(sample: Sample) -> NDArray[np.uint8]:
     if name is None:
         raise ParameterError("the data set has no camera")
     image = sample.arrays[name]["image"]
-    farthest = float(np.nanmax(image))
-    seen = np.where(image < farthest, image, np.nan)
-    picture = Image.fromarray(colors_of_distances(seen, 0.0, farthest))
+    picture = Image.fromarray(_colors(image))
     pen = ImageDraw.Draw(picture)
     for found in sample.annotations.get(name, ()):
         for key, ink in (("full_bbox", WHOLE), ("bbox", SEEN)):
@@ -60,6 +59,16 @@ def tile_of(sample: Sample) -> NDArray[np.uint8]:
         left, top = found["bbox"][:2]
         pen.text((left + 2, top), text, fill=INK)
     return np.asarray(picture)
+
+
+def _colors(image: NDArray[Any]) -> NDArray[np.uint8]:
+    """A picture as it is, or a depth image in colours."""
+    if image.dtype.kind == "u":
+        shift = 8 * (image.dtype.itemsize - 1)
+        channels = image if image.shape[2] == 3 else np.repeat(image[:, :, :1], 3, axis=2)
+        return np.asarray(channels >> shift, np.uint8)
+    farthest = float(np.nanmax(image))
+    return colors_of_distances(np.where(image < farthest, image, np.nan), 0.0, farthest)
 
 
 def _parser() -> argparse.ArgumentParser:
