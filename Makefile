@@ -7,13 +7,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 .PHONY: help demo test setup-tests fuzz lint bench fmus format clean
 
 help:
-	@echo "make demo    build the FMUs, drive through the yard with all sensors, write a report"
+	@echo "make demo    build the FMUs for this processor, drive through the yard, write a report"
 	@echo "make test    run all tests, and install the programs they need where that is allowed"
 	@echo "make setup-tests   install these programs only (Debian packages; root or sudo)"
 	@echo "make fuzz    look for crashes with random calls and scenes, for long"
 	@echo "make lint    check style, types and the layers of the code"
 	@echo "make bench   measure the speed bars against their peers"
-	@echo "make fmus    build the FMUs into build/fmus"
+	@echo "make fmus    build the FMUs into build/fmus, for all x86-64 processors since 2009"
 	@echo "make format  put the code into the form that lint checks"
 	@echo "make clean   remove what was built and installed here"
 
@@ -31,8 +31,10 @@ $(VENV)/bench-installed: $(VENV)/installed
 	@touch $@
 
 fmus: $(VENV)/installed
-	$(BIN)/python build_fmus.py --ssp
+	$(BIN)/python build_fmus.py --ssp $(LEVELS)
 
+# Compiling kernels for other processors, too, takes minutes more.
+demo: LEVELS := --levels host
 demo: fmus
 	$(BIN)/python examples/demo.py
 

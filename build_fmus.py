@@ -8,6 +8,10 @@ FMU_PYTHON overrides. FMUs that can load a scene carry the built-in ones.
 
 With ``--ssp`` a system of them (``examples/ssp``) is packed as an SSP file beside their directory.
 
+Their kernels are compiled now, for three levels of x86-64 processors (``--levels``), and carried as
+libraries for Linux and Windows, so that no FMU needs Numba there. What was compiled before is taken
+from the cache; the first build takes minutes.
+
 With ``--docs`` nothing is built: the reference pages, which each FMU has in its ``documentation``,
 are written to a directory.
 
@@ -26,7 +30,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -41,6 +44,7 @@ import sensor_models
 from fmus.base import FmuBase
 from fmus.binding import compile as binding
 from fmus.binding.fmu_loader import OPTIONAL
+from fmus.building.kernel_libraries import Carrier, carry, digest_of, write_files
 from fmus.building.sources import BuildError, Source, fmu_sources, own_source
 from fmus.model_description import model_description
 from fmus.reference import index_page, reference_page
@@ -48,6 +52,8 @@ from fmus.reference_results import write_reference_results
 from fmus.smoke_test import smoke_test_files
 from fmus.systems import DescriptionError, System, fmu_place, read_system, system_files
 from sensor_models._digest import sources
+from sensor_models._levels import LEVELS, host_level
+from sensor_models.kernels.object_files import TRIPLES
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.manifest import MANIFEST_NAME, load_scene, manifest_path
 from sensor_models.scene.model import Scene
@@ -60,6 +66,7 @@ else:
 ROOT = Path(__file__).resolve().parent
 BINDING = ROOT / "fmus" / "binding"
 BINDING_CACHE = ROOT / "build" / "binding"
+KERNELS = ROOT / "build" / "kernels"
 SCENES = ROOT / "scenes"
 GENERATED = ROOT / "build" / "generated"
 SYSTEM = ROOT / "examples" / "ssp" / "drive.toml"
@@ -80,6 +87,14 @@ class SceneEnvironmentFmu(EnvironmentFmu):
         """The movable bodies of the scene."""
         return {bodies!r}
 '''
+
+#: Environment variable for the levels of processors that kernels are compiled for.
+LEVELS_VARIABLE = "SENSOR_FMUS_LEVELS"
+#: The levels as the command line names them.
+SHORT_LEVELS = {level.rpartition("-")[2]: level for level in LEVELS}
+
+#: What Python calls the platforms.
+SYSTEMS = {"linux64": "linux", "win64": "win32", "darwin64": "darwin"}
 
 #: Packed into the resources beside the packages.
 LOADER_FILES = ("fmu_loader.py", "locate_python.py")
@@ -126,14 +141,19 @@ def scene_files(scenes: Mapping[str, Path]) -> Iterator[tuple[str, bytes]]:
                 yield f"{folder}/{file.relative_to(manifest.parent).as_posix()}", file.read_bytes()
 
 
-def requirements(model: type[FmuBase]) -> list[str]:
-    """The packages that an FMU needs or may use, as pip wants them."""
+def requirements(model: type[FmuBase], compiling: Sequence[str] = ()) -> list[str]:
+    """The packages that an FMU needs or may use, as pip wants them.
+
+    ``compiling`` are the platforms on which it has to compile its kernels, "" stands for all.
+    """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = (*model.PACKAGES, *OPTIONAL)
     known = {re.split(r"[<>=;[]", r)[0]: r for r in project["dependencies"]}
     found = [requirement for name, requirement in known.items() if name in wanted]
     others = (package for package in model.PACKAGES if package not in known)
-    return found + [p if re.search("[<>=]", p) else f"{p}>=0" for p in others]
+    found += [p if re.search("[<>=]", p) else f"{p}>=0" for p in others]
+    numba = {p: f'; sys_platform == "{system}"' for p, system in SYSTEMS.items()} | {"": ""}
+    return found + [f"{known['numba']}{numba[platform]}" for platform in compiling]
 
 
 def python_place(executable: str) -> str:
@@ -161,9 +181,9 @@ def package_files(package: ModuleType, pattern: str) -> Iterator[tuple[str, byte
 
 
 def resource_files(
-    source: Source, place: str, scenes: Mapping[str, Path]
+    source: Source, place: str, scenes: Mapping[str, Path], compiling: Sequence[str]
 ) -> Iterator[tuple[str, bytes]]:
-    """Everything in ``resources/``."""
+    """Everything in ``resources/`` but the libraries of kernels."""
     yield from package_files(sensor_models, "**/*")
     yield from package_files(fmus, "*.py")
     yield from package_files(fmus, "vehicle/*.py")
@@ -173,7 +193,7 @@ def resource_files(
     for name in LOADER_FILES:
         yield f"resources/{name}", (BINDING / name).read_bytes()
     yield "resources/python.txt", place.encode("utf-8", "surrogateescape")
-    lines = requirements(source.model)
+    lines = requirements(source.model, compiling)
     yield "resources/requirements.txt", ("\n".join(lines) + "\n").encode()
     manifest = {
         "class": f"{source.module}:{source.name}",
@@ -202,12 +222,22 @@ def description(model: type[FmuBase]) -> bytes:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, "unicode")}\n'.encode()
 
 
+def carriers_of(contents: Mapping[str, Mapping[str, bytes]], folder: Path) -> list[Carrier]:
+    """Unpack the resources of FMUs, so that they can run."""
+    carriers = []
+    for name, files in contents.items():
+        write_files(folder / name, files)
+        # where this Python is changes nothing
+        known = [part for k, v in files.items() if "python.txt" not in k for part in (k, v)]
+        carriers.append(Carrier(name, folder / name / "resources", digest_of(*known)))
+    return carriers
+
+
 def write_fmu(
     source: Source,
     libraries: Mapping[str, Path],
-    place: str,
+    resources: Mapping[str, bytes],
     output: Path,
-    scenes: Mapping[str, Path],
 ) -> Path:
     """Pack one FMU."""
     model = source.model
@@ -215,7 +245,7 @@ def write_fmu(
         "modelDescription.xml": description(model),
         "documentation/index.html": reference_page(model),
     }
-    contents.update(resource_files(source, place, scenes))
+    contents.update(resources)
     contents.update(licence_files())
     contents.update(smoke_test_files(model))
     for platform_name, library in libraries.items():
@@ -283,8 +313,12 @@ def build(
     platforms: Sequence[str] = tuple(binding.TARGETS),
     quiet: bool = True,
     scenes: Mapping[str, Path] | None = None,
+    levels: Sequence[str] | None = None,
 ) -> list[Path]:
-    """Build FMUs into a directory, with these scenes or the built-in ones; returns their files."""
+    """Build FMUs into a directory, with these scenes or the built-in ones; returns their files.
+
+    They carry their kernels for processors of these levels, named as on the command line.
+    """
 
     def say(message: str) -> None:
         if not quiet:
@@ -296,13 +330,23 @@ def build(
     if missing:
         left_out = f"no cross compiler (pip install ziglang): left out {', '.join(missing)}"
         print(left_out, file=sys.stderr)  # no progress: who reads a log must see it, too
-    carried = built_in_scenes() if scenes is None else scenes
+    scenes = built_in_scenes() if scenes is None else scenes
+    chosen = chosen_levels(levels)
+    compiling = [p for p in libraries if p not in TRIPLES] if chosen else [""]
+    contents = {
+        source.model.model_name: dict(resource_files(source, place, scenes, compiling))
+        for source in wanted
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        carriers = carriers_of(contents, Path(folder))
+        digest = sensor_models.SOURCE_DIGEST
+        kernels = carry(carriers, digest, chosen, tuple(libraries), KERNELS, say)
     files = []
     for number, source in enumerate(wanted, 1):
-        started = time.perf_counter()
-        files.append(write_fmu(source, libraries, place, output, carried))
-        duration = time.perf_counter() - started
-        say(f"[{number}/{len(wanted)}] {files[-1]} ({duration:.1f} s)")
+        name = source.model.model_name
+        carried = {f"resources/{place}": content for place, content in kernels[name].items()}
+        files.append(write_fmu(source, libraries, contents[name] | carried, output))
+        say(f"[{number}/{len(wanted)}] {files[-1]} ({files[-1].stat().st_size / 1e6:.1f} MB)")
     return files
 
 
@@ -352,6 +396,26 @@ def add_places(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--platforms", nargs="+", choices=list(binding.TARGETS), default=list(binding.TARGETS)
     )
+    parser.add_argument(
+        "--levels",
+        nargs="+",
+        choices=[*SHORT_LEVELS, "host", "none"],
+        help="levels of x86-64 processors that kernels are compiled for, default: all; 'host' for"
+        " the best of this machine, 'none' to have Numba compile them where the FMUs run",
+    )
+
+
+def chosen_levels(names: Sequence[str] | None) -> list[str]:
+    """The levels that a command line names; by default those of the environment, or all."""
+    if names is None:
+        names = os.environ.get(LEVELS_VARIABLE, "").split() or list(SHORT_LEVELS)
+    if unknown := [name for name in names if name not in (*SHORT_LEVELS, "host", "none")]:
+        raise BuildError(f"{LEVELS_VARIABLE}: there is no level {', '.join(unknown)}")
+    if not host_level():
+        print("kernels are left out: only x86-64 processors can compile them", file=sys.stderr)
+        return []
+    chosen = {host_level() if name == "host" else SHORT_LEVELS.get(name, "") for name in names}
+    return [level for level in LEVELS if level in chosen]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -393,6 +457,7 @@ def make(options: argparse.Namespace, known: dict[str, Source], names: Sequence[
             options.platforms,
             quiet=not sys.stdout.isatty(),  # progress is for who is watching
             scenes=scenes,
+            levels=options.levels,
         )
         if options.reference_results:
             for name in names:

@@ -8,6 +8,16 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
+from sensor_models._levels import host_level, this_platform
+
+# Kernels are compiled once, in one way for these processes and for the libraries of FMUs. Numba and
+# the cache look at these variables when they are imported.
+os.environ.setdefault("SENSOR_FMUS_LEVELS", "host")
+if host_level() and os.environ["SENSOR_FMUS_LEVELS"] == "host":
+    os.environ.setdefault("NUMBA_CPU_NAME", host_level())
+    os.environ.setdefault("NUMBA_CPU_FEATURES", "")
+    os.environ.setdefault("SENSOR_FMUS_OBJECTS", this_platform())
+
 import build_fmus
 from fmus.binding.compile import host_platform
 from sensor_models import catalog

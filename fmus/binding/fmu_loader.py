@@ -276,9 +276,12 @@ def find_problems(needed: list[str]) -> list[str]:
 
 
 def applies(marker: str) -> bool:
-    """Whether a requirement holds for this Python; the one marker in use is a lowest version."""
+    """Whether a requirement holds for this Python: a lowest version, or a system."""
     if not marker:
         return True
+    name, _, system = marker.partition("==")
+    if name.strip() == "sys_platform":
+        return sys.platform == system.strip(" '\"")
     name, _, version = marker.partition("<")
     if name.strip() != "python_version":
         raise FmuLoadError("requirements.txt has a marker it should not have: " + marker)

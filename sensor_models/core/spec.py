@@ -37,7 +37,7 @@ PRESET, PRESET_EXCEPT = "preset", "preset_except"
 SCENE_HANDLE, SCENE = "scene_handle", "scene"
 
 #: What any sensor imports, and what those import besides that load scenes.
-PACKAGES = ("numba", "numpy", "tomli")
+PACKAGES = ("numpy", "tomli")
 SCENE_PACKAGES = ("embreex", "pillow", "pydantic", "trimesh")
 
 

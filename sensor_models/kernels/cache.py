@@ -25,6 +25,7 @@ start and are kept nowhere, and one warning says so.
 """
 
 import contextlib
+import functools
 import hashlib
 import importlib.metadata
 import json
@@ -35,14 +36,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from llvmlite import binding
 
 from sensor_models._digest import digest_of_package
+from sensor_models.kernels import machine_code
 from sensor_models.kernels.machine_code import MachineCode
 from sensor_models.kernels.trust import is_trusted, make_private
 
@@ -110,6 +111,8 @@ def entry_name(family: str, digest: str) -> str:
 
 def _processor() -> tuple[str, str]:
     """Name and features of the processor that Numba compiles for: this one, or the one chosen."""
+    from llvmlite import binding
+
     name, features = (os.environ.get(f"NUMBA_CPU_{what}") for what in ("NAME", "FEATURES"))
     if features is None:
         with contextlib.suppress(RuntimeError):  # not known of every platform
@@ -188,14 +191,22 @@ class Store:
     readable: bool
     writable: bool
 
-    def _file(self, module: str, name: str) -> Path:
-        return self.entries[family_of(module)][0] / f"{name}{SUFFIX}"
+    def _file(self, module: str, name: str, platform: str) -> Path:
+        ending = f".{platform}{SUFFIX}" if platform else SUFFIX
+        return self.entries[family_of(module)][0] / f"{name}{ending}"
 
-    def load(self, module: str, name: str) -> MachineCode | None:
-        """The machine code of a kernel in a module, if it is kept."""
+    def has(self, module: str, name: str, platform: str) -> bool:
+        """Whether the machine code of a kernel in a module is kept."""
+        return self.readable and self._file(module, name, platform).is_file()
+
+    def load(self, module: str, name: str, platform: str = "") -> MachineCode | None:
+        """The machine code of a kernel in a module, if it is kept.
+
+        For a platform it is an object for a library, else one for this process.
+        """
         if not self.readable:
             return None
-        file = self._file(module, name)
+        file = self._file(module, name, platform)
         try:
             code = from_bytes(read_checked(str(file)))
             if code.name != name:
@@ -207,11 +218,11 @@ class Store:
             return None
         return code
 
-    def save(self, module: str, code: MachineCode) -> None:
+    def save(self, module: str, code: MachineCode, platform: str = "") -> None:
         """Keep the machine code of a kernel in a module."""
         if not self.writable:
             return
-        file = self._file(module, code.name)
+        file = self._file(module, code.name, platform)
         try:
             # The entry may have been removed since it was chosen.
             make_private(file.parent)
@@ -229,21 +240,13 @@ class Store:
 
 def to_bytes(code: MachineCode) -> bytes:
     """Machine code as it is kept: a line of JSON, with what is known of it, and the object."""
-    known = {f.name: getattr(code, f.name) for f in fields(code) if f.name != "object_file"}
-    return json.dumps(known).encode() + b"\n" + code.object_file
+    return json.dumps(machine_code.to_json(code)).encode() + b"\n" + code.object_file
 
 
 def from_bytes(content: bytes) -> MachineCode:
     """Machine code that was kept; ``ValueError`` or another error if it is none."""
     line, _, object_file = content.partition(b"\n")
-    known = json.loads(line)
-    for name in ("arguments", "result", "needs"):
-        known[name] = _as_tuples(known[name])
-    return MachineCode(**known, object_file=object_file)
-
-
-def _as_tuples(value: Any) -> Any:
-    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
+    return MachineCode(**machine_code.from_json(json.loads(line)), object_file=object_file)
 
 
 def find_store(environment: Mapping[str, str], platform: str) -> Store:
@@ -280,5 +283,7 @@ def _warn(problem: str) -> None:
     )
 
 
-#: Where the compiled kernels of this process are kept.
-STORE = find_store(os.environ, sys.platform)
+@functools.cache
+def store() -> Store:
+    """Where the compiled kernels of this process are kept."""
+    return find_store(os.environ, sys.platform)

@@ -2,10 +2,11 @@
 
 ``njit`` and ``cfunc`` take the place of Numba's decorators, with the same options, and
 ``intrinsic`` that of its own. None of them imports Numba. A kernel that is called looks for its
-machine code by the kinds of its arguments: among what it was called with before, in the cache, and
-only then has Numba compile it; Numba is imported then, and what it makes is kept (``cache``). In a
-kernel that Numba compiles, others stand for Numba's own functions: what a kernel calls is compiled
-with it, and never taken from the cache. So equal sources give equal bits, whatever was cached.
+machine code by the kinds of its arguments: among what it was called with before, in the library
+that the FMU carries (``carried``), in the cache, and only then has Numba compile it; Numba is
+imported then, and what it makes is kept (``cache``). In a kernel that Numba compiles, others stand
+for Numba's own functions: what a kernel calls is compiled with it, and never taken from the cache.
+So equal sources give equal bits, whatever was cached.
 
 A kernel that cannot be kept is called through Numba as long as the process lives: one that takes
 what kernels here do not (``values``), or that Numba has compiled in a way that is not known.
@@ -16,12 +17,16 @@ import functools
 import hashlib
 import inspect
 import logging
+import os
 import threading
+import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from sensor_models.kernels import cache, machine_code, object_files
-from sensor_models.kernels.machine_code import Call
+from sensor_models.kernels.carried import LIBRARIES
+from sensor_models.kernels.machine_code import Call, MachineCode
 from sensor_models.kernels.quick import QuickWords, quick_words
 from sensor_models.kernels.values import (
     Kind,
@@ -34,16 +39,28 @@ from sensor_models.kernels.values import (
 
 Function = Callable[..., Any]
 
+_PACKAGE = __name__.partition(".kernels")[0]
+
 _log = logging.getLogger(__name__)
 _lock = threading.RLock()
-#: What keeps kernels between processes, by the modules that they are in.
-_store = cache.STORE
+
+#: What a build sets: the platforms that objects for libraries of kernels are kept for, too.
+OBJECTS_VARIABLE = "SENSOR_FMUS_OBJECTS"
+_platforms = [p for p in object_files.TRIPLES if p in os.environ.get(OBJECTS_VARIABLE, "")]
+
+if not LIBRARIES.level():
+    cache.store()  # says now what is wrong with it, if anything is
+
+
+#: All kernels that were declared and are alive.
+KERNELS: "weakref.WeakSet[Kernel]" = weakref.WeakSet()
 
 
 class Stats:
     """Where the machine code of a kernel came from, for each kind of arguments."""
 
     def __init__(self) -> None:
+        self.carried = 0
         self.from_cache = 0
         self.compiled = 0
         #: Of those: what cannot be kept, and has Numba compile it in each process anew.
@@ -66,9 +83,11 @@ class Kernel:
         self._options = {**options, "cache": False}
         parameters = inspect.signature(function).parameters
         self._count = len(parameters)
+        self._source = _source_of(function)
         self._calls: dict[tuple[Kind, ...], Function] = {}
         #: How words are made without looking at each argument in Python, and who takes them.
         self._quick: list[tuple[QuickWords, Function]] = []
+        KERNELS.add(self)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call it with numbers, arrays and tuples of them."""
@@ -116,7 +135,7 @@ class Kernel:
             return found
         with _lock:
             if kinds not in self._calls:
-                self._calls[kinds] = self._load(kinds) or self._compile(kinds)
+                self._calls[kinds] = self._carried(kinds) or self.make(kinds)
                 self._add_quick(self._calls[kinds], kinds)
             return self._calls[kinds]
 
@@ -126,15 +145,47 @@ class Kernel:
             if words is not None:
                 self._quick.append((words, call.run))
 
-    def _name(self, kinds: tuple[Kind, ...]) -> str:
+    def kinds(self) -> list[tuple[Kind, ...]]:
+        """The kinds of arguments that it was called with."""
+        return list(self._calls)
+
+    def place(self) -> tuple[str, str, int]:
+        """Where it is declared, the same in all processes and FMUs: module or file, name, line."""
+        return self._source, self.__qualname__, self.py_func.__code__.co_firstlineno
+
+    def make(self, kinds: tuple[Kind, ...]) -> Function:
+        """Machine code that the cache has, or that Numba makes now."""
+        try:
+            return self._load(kinds) or self._compile(kinds)
+        except ModuleNotFoundError as missing:
+            raise ImportError(
+                f"{self!r} for {kinds} is not carried, and cannot be compiled: {missing}"
+            ) from missing
+
+    def objects(self, kinds: tuple[Kind, ...]) -> dict[str, MachineCode]:
+        """Objects for libraries, for each platform that the build wants."""
+        self.make(kinds)
+        found = {p: cache.store().load(self.__module__, self.name(kinds), p) for p in _platforms}
+        kept = {platform: code for platform, code in found.items() if code is not None}
+        if len(kept) < len(found):
+            raise RuntimeError(f"{self!r} for {kinds} cannot be carried: Numba calls it")
+        return kept
+
+    def name(self, kinds: tuple[Kind, ...]) -> str:
         """A name for the machine code that no other one has."""
-        where = (self.__module__[self.__module__.find("sensor_models") :], self.__qualname__)
-        line = self.py_func.__code__.co_firstlineno
-        key = hashlib.sha256(repr((where, line, kinds)).encode()).hexdigest()[:32]
-        return f"{self.__name__}_{key}"
+        place, key = (hashlib.sha256(repr(x).encode()).hexdigest() for x in (self.place(), kinds))
+        return f"{self.__name__}_{place[:12]}_{key[:24]}"
+
+    def _carried(self, kinds: tuple[Kind, ...]) -> Call | None:
+        found = LIBRARIES.call(self.name(kinds), kinds)
+        self.stats.carried += found is not None
+        return found
 
     def _load(self, kinds: tuple[Kind, ...]) -> Call | None:
-        code = _store.load(self.__module__, self._name(kinds))
+        name = self.name(kinds)
+        if not all(cache.store().has(self.__module__, name, p) for p in _platforms):
+            return None
+        code = cache.store().load(self.__module__, name)
         if code is None:
             return None
         self.stats.from_cache += 1
@@ -142,15 +193,22 @@ class Kernel:
 
     def _compile(self, kinds: tuple[Kind, ...]) -> Function:
         self.stats.compiled += 1
+        machine_code.tell_llvm()
+        if _platforms:
+            object_files.without_places()
         compiled, own = self._compiled(kinds)
         nogil = bool(self._options.get("nogil"))
         try:
-            code = object_files.make(self._name(kinds), compiled, own, nogil, self.for_c)
+            code, others = object_files.make(
+                self.name(kinds), compiled, own, nogil, self.for_c, _platforms
+            )
         except Exception as reason:  # a changed private interface may raise anything
             self.stats.not_kept += 1
             _log.debug("%r is called through Numba: %r", self, reason)
             return lambda arguments: self.dispatcher(*arguments)
-        _store.save(self.__module__, code)
+        for platform, other in others.items():
+            cache.store().save(self.__module__, other, platform)
+        cache.store().save(self.__module__, code)
         return machine_code.load(code)
 
     def _compiled(self, kinds: tuple[Kind, ...]) -> tuple[Any, tuple[Kind, ...]]:
@@ -164,6 +222,17 @@ class Kernel:
         if len(own) != len(kinds) or not all(map(fits, kinds, own)):
             raise TypeError(f"{self!r} takes {own}, not {kinds}")
         return compiled, own
+
+
+def _source_of(function: Function) -> str:
+    """The module of this package that declares a function, or a digest of another one's file."""
+    if function.__module__.startswith(f"{_PACKAGE}."):
+        return function.__module__.removeprefix(f"{_PACKAGE}.")
+    try:
+        content = Path(function.__code__.co_filename).read_bytes()
+    except OSError:  # it was typed in
+        content = repr((function.__code__.co_code, function.__code__.co_consts)).encode()
+    return hashlib.sha256(content).hexdigest()
 
 
 class Callback(Kernel):

@@ -1,8 +1,8 @@
 """Machine code of kernels: made by Numba once, loaded without it ever after.
 
 Numba takes 0.2 s to be imported and as much again for its first kernel, so what it has compiled is
-kept as an object file of its own (``MachineCode``), with one function that is called alike for all
-kernels:
+kept as an object file of its own (``MachineCode``), or in a library with others (``carried``), with
+one function that is called alike for all kernels (``Entry``):
 
     int32_t call(void *result, void **error, const int64_t *words)
 
@@ -10,7 +10,7 @@ It reads the arguments from words of 8 bytes (``values``) and calls the kernel b
 convention: 0, or the number of an exception, whose description ``error`` points to then. A kernel
 that C calls has a function with its own arguments, too.
 
-LLVM alone loads the object (``load``), which calls nothing but the C library and Embree.
+LLVM alone loads an object (``load``), which calls nothing but the C library and Embree.
 ``object_files`` makes it.
 """
 
@@ -19,7 +19,7 @@ import pickle
 import re
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from sensor_models.kernels.values import Kind, Result, Words
@@ -46,8 +46,8 @@ _lock = threading.RLock()
 
 
 @dataclass(frozen=True)
-class MachineCode:
-    """A kernel as an object file, with what has to be known to call it."""
+class Entry:
+    """What has to be known of a compiled kernel to call it."""
 
     #: Name of the function that takes words, and of the one for C ("" if there is none).
     name: str
@@ -58,7 +58,28 @@ class MachineCode:
     nogil: bool
     #: Names of the functions that it calls.
     needs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MachineCode(Entry):
+    """A kernel as an object file."""
+
     object_file: bytes
+
+
+def to_json(entry: Entry) -> dict[str, Any]:
+    """What is known of a kernel, for JSON."""
+    return {field.name: getattr(entry, field.name) for field in fields(Entry)}
+
+
+def from_json(known: dict[str, Any]) -> dict[str, Any]:
+    """The fields of an entry; JSON has no tuples."""
+    return {name: as_tuples(value) for name, value in known.items()}
+
+
+def as_tuples(value: Any) -> Any:
+    """A value with tuples for its lists, and for those in them."""
+    return tuple(map(as_tuples, value)) if isinstance(value, list) else value
 
 
 # ---- calling -------------------------------------------------------------------------------------
@@ -67,7 +88,7 @@ class MachineCode:
 class Call:
     """A loaded kernel, called with Python's values."""
 
-    def __init__(self, code: MachineCode, address: int, c_address: int) -> None:
+    def __init__(self, code: Entry, address: int, c_address: int) -> None:
         kind = ctypes.CFUNCTYPE if code.nogil else ctypes.PYFUNCTYPE
         pointer = ctypes.c_void_p
         self._function = kind(ctypes.c_int32, pointer, pointer, pointer)(address)
@@ -137,11 +158,15 @@ _free.argtypes, _free.restype = [ctypes.c_void_p], None
 
 def make_known(name: str, function: Any) -> None:
     """Let kernels call a function of ctypes by a name."""
+    SYMBOLS[name] = ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+def tell_llvm() -> None:
+    """Make the functions that are known now known to LLVM, for Numba when it compiles."""
     from llvmlite import binding
 
-    address = ctypes.cast(function, ctypes.c_void_p).value or 0
-    SYMBOLS[name] = address
-    binding.add_symbol(name, address)  # for Numba, when it compiles
+    for name, address in SYMBOLS.items():
+        binding.add_symbol(name, address)
 
 
 def address_of(name: str) -> int | None:

@@ -9,13 +9,18 @@ Numba's convention of calls, and its modules of compiled functions, are private 
 is bounded in pyproject.toml.
 """
 
+import os
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from sensor_models.kernels.machine_code import MachineCode, address_of
 from sensor_models.kernels.values import PLAIN, Kind, class_at, place_of
+
+#: FMI's names of the platforms that libraries are made for, and what LLVM calls these.
+TRIPLES = {"linux64": "x86_64-unknown-linux-gnu", "win64": "x86_64-pc-windows-gnu"}
 
 #: Memory of arrays and lists: Numba's header (count, destructor, its information, address, size,
 #: external), and the items, aligned, behind it, or apart where they grow. Numba's code counts, and
@@ -127,9 +132,14 @@ class UnsuitableError(RuntimeError):
 
 
 def make(
-    name: str, compiled: Any, arguments: tuple[Kind, ...], nogil: bool, for_c: bool
-) -> MachineCode:
-    """The object of a kernel that Numba has compiled.
+    name: str,
+    compiled: Any,
+    arguments: tuple[Kind, ...],
+    nogil: bool,
+    for_c: bool,
+    platforms: Sequence[str] = (),
+) -> tuple[MachineCode, dict[str, MachineCode]]:
+    """The object of a kernel that Numba has compiled, and those for libraries by platform.
 
     Args:
         name: of its function; one that no other object has.
@@ -137,6 +147,7 @@ def make(
         arguments: their kinds.
         nogil: whether it gives up Python's lock.
         for_c: whether C calls it, too.
+        platforms: those that objects for libraries are made for (``TRIPLES``).
     """
     from llvmlite import binding
 
@@ -152,9 +163,48 @@ def make(
     needs = tuple(sorted({f.name for f in module.functions if _is_elsewhere(f)}))
     if missing := [function for function in needs if address_of(function) is None]:
         raise UnsuitableError(f"{name} calls {', '.join(missing)}")
-    content = machine.emit_object(module)
     result = kind_of_type(compiled.signature.return_type)
-    return MachineCode(name, c_name, arguments, result, nogil, needs, content)
+    known = (name, c_name, arguments, result, nogil, needs)
+    own = tuple(filter(None, (name, c_name)))
+    others = {p: MachineCode(*known, _for_library(module, own, p)) for p in platforms}
+    return MachineCode(*known, machine.emit_object(module)), others
+
+
+def without_places() -> None:
+    """Leave out of machine code made from now on where on this machine its sources lie.
+
+    It holds the places of all statements that raise; equal sources are to give equal libraries.
+    """
+    from numba.core.ir import Loc
+
+    def shorten(loc: Any, name: str) -> None:
+        known = re.match(r"(?:.*[\\/])?((?:sensor_models|numba)[\\/].*)", name)
+        loc.__dict__["filename"] = known[1] if known else re.split(r"[\\/]", name)[-1]
+
+    Loc.filename = property(lambda loc: loc.__dict__["filename"], shorten)
+
+
+def _for_library(module: Any, names: tuple[str, ...], platform: str) -> bytes:
+    """The object of a module that a library of a platform, with functions by name, is linked of.
+
+    What Numba has optimised for this process is for the same instructions elsewhere, too: types
+    and alignments of x86-64 are those of all platforms.
+    """
+    from llvmlite import binding
+
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    target = binding.Target.from_triple(TRIPLES[platform])
+    machine = target.create_target_machine(
+        cpu=os.environ["NUMBA_CPU_NAME"], opt=3, reloc="pic", codemodel="default"
+    )
+    copy = binding.parse_bitcode(module.as_bitcode())
+    copy.triple, copy.data_layout = TRIPLES[platform], str(machine.target_data)
+    if platform == "win64":
+        for name in names:
+            copy.get_function(name).storage_class = "dllexport"
+    content: bytes = machine.emit_object(copy)
+    return content
 
 
 def _without_python(module: Any) -> Any:

@@ -119,6 +119,20 @@ def fits(given: Kind, wanted: Kind) -> bool:
     return wanted[1] in "df" or given[1] not in "df"
 
 
+def may_stand_for(given: Kind, wanted: Kind) -> bool:
+    """Whether code for a wanted kind gives the same with a value of a given one.
+
+    An array in order may be given where any order is read, and one that can be written where none
+    is written; numbers are not converted.
+    """
+    if given[0] == wanted[0] == "array":
+        return fits(given, wanted)
+    if given[0] == wanted[0] == "tuple":
+        same = given[1] == wanted[1] and len(given) == len(wanted)
+        return same and all(map(may_stand_for, given[2:], wanted[2:]))
+    return given == wanted
+
+
 def kinds_in(signature: str) -> list[Kind]:
     """The kinds in a signature of plain numbers, ``int32(intp, float64)``: result, arguments."""
     names = re.findall(r"\w+", signature.replace("intp", "int64"))

@@ -108,10 +108,18 @@ def dataset_bars() -> list[Bar]:
     return campaigns.dataset_bars()
 
 
+def kernel_bars(master: Path, encoder: FmuFiles, lidar: FmuFiles) -> list[Bar]:
+    """The bars of the kernels that FMUs carry."""
+    from tests.bench import kernels
+
+    return kernels.bars(master, encoder, lidar)
+
+
 SUBJECTS: dict[str, Subject] = {
     "calls-c": lambda master, fmu: calls.call_in_c(master, fmu("Null"), fmu("Reference")),
     "calls-fmpy": lambda _, fmu: calls.call_in_fmpy(fmu("Null"), fmu("Reference")),
     "load": lambda master, fmu: calls.load(master, fmu("Encoder"), fmu("Lidar")),
+    "kernels": lambda master, fmu: kernel_bars(master, fmu("Encoder"), fmu("Lidar")),
     "scene": lambda _master, _fmu: calls.first_frame(),
     "imu": lambda master, fmu: inertial.bars(master, fmu("Imu")),
     "depth": lambda master, fmu: depth_bars(master, fmu("DepthCamera")),
@@ -136,7 +144,7 @@ def measure(name: str) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder)
         sources = [*build_fmus.fmu_sources().values(), build_fmus.own_source(NULL_FMU)]
-        build_fmus.build(sources, directory, platforms=[host_platform()])
+        build_fmus.build(sources, directory, platforms=[host_platform()], levels=["host"])
         build_reference_fmu(directory)
         master = build_master(directory)
 

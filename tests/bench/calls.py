@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import fmpy
@@ -116,13 +116,18 @@ def timed(command: Sequence[str], **options: object) -> float:
     return time.perf_counter() - start
 
 
-def load_and_step(executable: Path, files: FmuFiles, scene: str = "") -> float:
+def load_and_step(
+    executable: Path,
+    files: FmuFiles,
+    scene: str = "",
+    environment: Mapping[str, str] | None = None,
+) -> float:
     """Seconds from the start of a C host to the end of the first step of an FMU with kernels.
 
     One that sees takes its first frame in that step, in ``scene``.
     """
     start = time.perf_counter()
-    with CMaster(executable) as master:
+    with CMaster(executable, environment) as master:
         instance = master.load(files).instantiate()
         if scene:
             instance.set_string({"scene": scene}).expect()

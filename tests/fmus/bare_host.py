@@ -5,13 +5,14 @@ Run as ``python bare_host.py COMMANDS``, with a JSON list of commands, each a li
     open DIRECTORY        instantiate the FMU that is unpacked there
     start DIRECTORY SET   set values (JSON object by name) and go through initialization mode
     step DIRECTORY T H    do a step
+    set DIRECTORY NAME V  set a variable
     get DIRECTORY NAME    the value of a variable
     free DIRECTORY        free the instance
     remove DIRECTORY      remove the directory
     path DIRECTORY        search modules there first
     import MODULE         import a module; the file that it was found in
-    kernels               all compiled functions and how many kinds of arguments they are ready for
-    not_kept              those that Numba compiles in each process anew
+    block NAME ...        let nobody import these packages from now on
+    kernels               all compiled functions and where their machine code came from
 
 It prints a JSON list with one answer for each: the value (the status of calls that have one) and
 the messages that came with it.
@@ -120,6 +121,18 @@ class Fmu:
         return function, kind, reference
 
 
+class Blocker:
+    """Finds none of some packages."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """Refuse to look for one of them."""
+        if name.partition(".")[0] in self.names:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
 def kernels() -> dict[str, Any]:
     """The compiled functions of the FMUs' packages by name."""
     return {
@@ -132,24 +145,19 @@ def kernels() -> dict[str, Any]:
 
 
 def ready() -> list[str]:
-    """The compiled functions, each with how often it was loaded and compiled."""
+    """The compiled functions: how often each was carried, came from the cache, was compiled."""
     return sorted(
-        f"{name}: {value.stats.from_cache, value.stats.compiled}"
+        f"{name}: {value.stats.carried, value.stats.from_cache, value.stats.compiled}"
         for name, value in kernels().items()
     )
-
-
-def not_kept() -> list[str]:
-    """The compiled functions that cannot be kept."""
-    return sorted(name for name, value in kernels().items() if value.stats.not_kept)
 
 
 def answer(fmus: dict[str, Fmu], command: str, words: list[Any]) -> Any:
     """Carry out one command."""
     if command == "kernels":
         return ready()
-    if command == "not_kept":
-        return not_kept()
+    if command == "block":
+        return sys.meta_path.insert(0, Blocker(words))
     key, *rest = words
     if command == "open":
         fmus[key] = Fmu(key)
@@ -158,6 +166,8 @@ def answer(fmus: dict[str, Fmu], command: str, words: list[Any]) -> Any:
         return fmus[key].start(*rest)
     if command == "step":
         return fmus[key].call("DoStep", *map(ctypes.c_double, rest), 1)
+    if command == "set":
+        return fmus[key].set(*rest)
     if command == "get":
         return fmus[key].get(*rest)
     if command == "free":

@@ -38,9 +38,8 @@ def test_an_fmu_imports_no_package_that_it_does_not_ask_for(model: str) -> None:
     imported = {package for package in dependencies if MODULE_OF.get(package, package) in modules}
     imported -= {"pythonfmu"}
     assert imported <= set(asked_for)
-    # Those of scenes are imported when one is read that is not kept from an earlier time, and Numba
-    # when a kernel is called that is not kept.
-    late = {"numba", *SCENE_PACKAGES, *(("tomli",) if sys.version_info >= (3, 11) else ())}
+    # Those of scenes are imported when one is read that is not kept from an earlier time.
+    late = {*SCENE_PACKAGES, *(("tomli",) if sys.version_info >= (3, 11) else ())}
     assert set(asked_for) - imported <= late
     names = [line.partition(">")[0] for line in build_fmus.requirements(source.model)]
     assert set(asked_for) <= set(names)

@@ -157,7 +157,7 @@ print(stats.from_cache, stats.compiled, t)
 """
 
 
-@pytest.mark.skipif(not cache.STORE.writable, reason="there is no cache of kernels")
+@pytest.mark.skipif(not cache.store().writable, reason="there is no cache of kernels")
 def test_a_kernel_from_the_cache_calls_embree_in_a_new_process(tmp_path):
     environment = {**os.environ, cache.DIRECTORY_VARIABLE: str(tmp_path)}
     said = [

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 #: Packages that an FMU cannot do without.
-NEEDED = ("numpy", "numba")
+NEEDED = ("numpy",)
 OLDEST = (3, 10)
 
 QUESTION = """

@@ -25,12 +25,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from llvmlite import binding
-
+from sensor_models._levels import LEVELS, chosen_for_numba
 from sensor_models.kernels import machine_code
+from sensor_models.kernels.carried import LIBRARIES
 from sensor_models.kernels.compiling import intrinsic
 
 PREFIX = "sensor_models_"
+
+#: Rays in a packet, by the level of processors that kernels are compiled for.
+PACKETS = dict(zip(LEVELS, (4, 8, 16), strict=True))
 
 # Constants of Embree's headers.
 PROPERTY_VERSION = 0
@@ -94,16 +97,25 @@ def packet_width(machine: str, features: Mapping[str, bool]) -> int:
     return 8 if features.get("avx") else 4
 
 
+def _width() -> int:
+    """Rays in a packet, by what kernels are compiled for: the width is compiled into them."""
+    level = LIBRARIES.level() or chosen_for_numba()
+    return (
+        PACKETS[level] if level in PACKETS else packet_width(platform.machine(), _host_features())
+    )
+
+
 def _host_features() -> Mapping[str, bool]:
+    from llvmlite import binding
+
     try:
         return dict(binding.get_host_cpu_features())
     except RuntimeError:  # not known of every platform
         return {}
 
 
-# By the processor, not by what Embree says: kernels are cached for each processor, and the width
-# is compiled into them.
-WIDTH = packet_width(platform.machine(), _host_features())
+# By the processor, not by what Embree says: it is the same for all kernels of a process.
+WIDTH = _width()
 
 
 def library_candidates(package: Path) -> Iterator[Path]:

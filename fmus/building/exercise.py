@@ -1,0 +1,244 @@
+"""Run an FMU in many ways, in a process of its own, to learn which kernels it calls.
+
+    python exercise.py RESOURCES ANSWER [--bare]
+
+The FMU lies unpacked in ``RESOURCES`` and is loaded as its binding loads it. It runs with its start
+values, in each scene that it carries, with a scene whose bodies move, from a saved state, and with
+each choice and each truth value that differs from its start, one after the other; some of them
+under other settings, too (``BASES``). What is refused is passed over. A kernel is called with other
+kinds of arguments only where a setting or a scene says so, so that these runs call all.
+
+``ANSWER`` becomes JSON: ``kernels``, each with module, name, line and kinds of its arguments;
+``made``, those that were compiled or came out of a cache; ``refused``, the settings that were.
+
+With ``--bare`` neither Numba nor LLVM can be imported, as where they are not installed.
+
+This file imports nothing of the project: the FMU brings its own.
+"""
+
+import importlib
+import importlib.util
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+#: Packages that an FMU can do without.
+NOT_NEEDED = ("numba", "llvmlite")
+
+#: Numbers that make runs short; they decide nothing else.
+SMALL: dict[str, Any] = {
+    "sample_rate": 100.0,
+    "width": 8,
+    "height": 6,
+    "pixels.width": 8,
+    "pixels.height": 6,
+    "light.rays": 4,
+    "pattern.rows": 4,
+    "pattern.columns": 16,
+    "beam.subrays": 3,
+    "t_stop": 1e-7,
+    "fov.azimuth": 0.1,
+    "fov.elevation": 0.1,
+    "chirp.samples": 16,
+    "chirp.count": 16,
+}
+
+#: Settings under which others mean something, by FMU.
+BASES: dict[str, tuple[dict[str, Any], ...]] = {
+    "CcdCamera": ({"shutter": 1, "motion_samples": 2, "flow.forward": 1, "sensor.model": 1},),
+    "DepthCamera": ({"flow.forward": 1, "noise.on": 1, "return_pointcloud": 1},),
+    "Gnss": ({"error.mode": 3, "scene": "street_canyon"},),
+    "Lidar": ({"scan_mode": 1, "return_mode": 4, "beam.on": 1},),
+    "Radar": ({"model": 1, "cube.on": 1},),
+}
+
+#: A scene for FMUs that carry none, and feel its field.
+SCENE = """
+format = 1
+name = "block"
+[world]
+origin = { latitude_deg = 48.0, longitude_deg = 11.0, height = 500 }
+earth_field_date = 2026-07-01
+[meshes.block]
+box = { size = [1, 1, 1] }
+material = "steel"
+[[bodies]]
+name = "block"
+[[instances]]
+mesh = "block"
+body = "block"
+"""
+
+STEP = 0.02
+
+#: The phase of an instance between steps (``binding/instance.h``).
+STEPPING = 4
+
+
+class Blocker:
+    """Finds no package that an FMU can do without."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+        """Refuse to look for such a package."""
+        del path, target
+        if name.partition(".")[0] in NOT_NEEDED:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+class Exercise:
+    """An unpacked FMU, and what came of its runs."""
+
+    def __init__(self, resources: Path, folder: str) -> None:
+        self._resources, self._folder = str(resources), folder
+        self._loader = module_at(resources / "fmu_loader.py")
+        manifest = self._loader.read_lines(str(resources / "fmu.txt"))
+        self._home = self._loader.load_packages(self._resources, manifest)
+        self._compiling = importlib.import_module(f"{self._home}sensor_models.kernels.compiling")
+        if "--bare" not in sys.argv:
+            self._compiling.cache.store()  # stays where it is
+        os.environ["SENSOR_FMUS_CACHE_DIR"] = folder  # so that each scene is read from its files
+        self._model = self._loader.load_class(manifest, self._resources, self._home)
+        self.refused: list[str] = []
+        self._number = 0
+
+    def run_all(self) -> None:
+        """All runs."""
+        self.run({}, is_needed=True)
+        self.run({})  # with a scene that was read before
+        if "scene_handle" in self._model.table().by_name:
+            self.run({}, moves=True)
+        scenes = Path(self._resources, "scenes")
+        for scene in sorted(scenes.iterdir()) if scenes.is_dir() else ():
+            self.run({"scene": scene.name})
+        for base in ({}, *BASES.get(self._model.model_name, ())):
+            for other in ({}, *alternatives(self._model)):
+                self.run({**base, **other})
+
+    def run(self, settings: dict[str, Any], moves: bool = False, is_needed: bool = False) -> None:
+        """One run; one that is refused counts only where it is needed."""
+        slaves: list[Any] = []
+        try:
+            self._run(settings, moves, slaves)
+        except ImportError:  # a kernel is missing, or a package
+            raise
+        except Exception as refusal:
+            if is_needed:
+                raise
+            self.refused.append(f"{settings}: {refusal}")
+        finally:
+            for slave in slaves:
+                slave.close()
+
+    def kernels(self) -> list[Any]:
+        """All kernels of this process."""
+        return list(self._compiling.KERNELS)
+
+    def _run(self, settings: dict[str, Any], moves: bool, slaves: list[Any]) -> None:
+        slave = self._new(self._model, slaves)
+        by_name = slave.table().by_name
+        files = {"output_directory": self._folder, "record": True}
+        for name, value in {**SMALL, **files, **settings}.items():
+            if name in by_name:
+                slave.values.set(by_name[name], value)
+        scene = self._environment(slaves) if moves else None
+        begin(slave)
+        for k in range(3):
+            if scene is not None:
+                slave.values.set(by_name["scene_handle"], handle_of(scene))
+                move(scene, k)
+                scene.do_step(k * STEP, STEP)
+            slave.do_step(k * STEP, STEP)
+        if not settings:
+            resume(slave)
+        slave.terminate()
+
+    def _environment(self, slaves: list[Any]) -> Any:
+        name = f"{self._home}fmus.environment_fmu"
+        model = importlib.import_module(name).EnvironmentFmu
+        if not Path(self._resources, "scenes").is_dir():
+            scene = Path(self._folder, "scene.toml")
+            scene.write_text(SCENE, encoding="utf-8")
+            model = type("BlockFmu", (model,), {"built_for": str(scene)})
+        environment = self._new(model, slaves)
+        begin(environment)
+        return environment
+
+    def _new(self, model: Any, slaves: list[Any]) -> Any:
+        self._number += 1
+        slave = model(instance_name=f"run {self._number}", resources=self._resources, visible=False)
+        slaves.append(slave)
+        return slave
+
+
+def module_at(path: Path) -> ModuleType:
+    """A module from a file."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no module")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def alternatives(model: Any) -> Iterator[dict[str, Any]]:
+    """Each choice and truth value of the parameters that is not where it starts."""
+    for parameter in model.table().of_causality("parameter"):
+        choices = parameter.quantity.choices
+        if parameter.quantity.kind == "boolean":
+            choices = (False, True)
+        for value in choices or ():
+            if value != parameter.start:
+                yield {parameter.name: int(value)}
+
+
+def begin(slave: Any) -> None:
+    """Initialise an instance."""
+    slave.setup_experiment(0.0, None, None)
+    slave.enter_initialization_mode()
+    slave.compute_initial()
+    slave.exit_initialization_mode()
+
+
+def resume(slave: Any) -> None:
+    """Go on from a saved state, as it comes out of a file."""
+    saved = slave._fmu_state_to_bytes(slave._get_fmu_state(STEPPING))
+    slave._set_fmu_state(slave._fmu_state_from_bytes(saved))
+    slave.do_step(3 * STEP, STEP)
+
+
+def move(environment: Any, k: int) -> None:
+    """Give all bodies of a scene another place."""
+    for variable in environment.table().of_causality("input"):
+        if variable.name.endswith(".position.x"):
+            environment.values.set(variable, 5.0 + 0.1 * k)
+
+
+def handle_of(environment: Any) -> int:
+    """The handle of its scene."""
+    handle: int = environment.values.get(environment.table().by_name["scene_handle"])
+    return handle
+
+
+def main(arguments: list[str]) -> None:
+    """Run the FMU and write the answer."""
+    resources, answer, *options = arguments
+    if "--bare" in options:
+        sys.meta_path.insert(0, Blocker)
+    with tempfile.TemporaryDirectory() as folder:
+        exercise = Exercise(Path(resources), folder)
+        exercise.run_all()
+    kernels = sorted(exercise.kernels(), key=lambda kernel: kernel.place())
+    called = [(k.place(), k.kinds()) for k in kernels if k.kinds()]
+    made = [k.place() for k in kernels if k.stats.compiled or k.stats.from_cache]
+    known = {"kernels": called, "made": made, "refused": exercise.refused}
+    Path(answer).write_text(json.dumps(known), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

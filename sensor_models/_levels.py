@@ -1,0 +1,43 @@
+"""The processors that libraries of kernels are made for: the levels of x86-64.
+
+Each level names the instructions that all of its processors have, and LLVM knows it as a processor:
+v2 SSE4.2 and POPCNT, v3 AVX2, FMA and BMI2, v4 AVX-512 (F, BW, CD, DQ, VL).
+
+Source: System V Application Binary Interface, AMD64 supplement, table 3.1.
+"""
+
+import os
+import platform
+import sys
+
+#: The lowest first.
+LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
+
+_PLATFORMS = {"linux": "linux64", "win32": "win64", "darwin": "darwin64"}
+
+
+def this_platform() -> str:
+    """FMI's name for this machine, "" if it is no x86-64."""
+    is_x86 = platform.machine().lower() in ("x86_64", "amd64") and sys.maxsize > 2**32
+    return _PLATFORMS.get(sys.platform, "") if is_x86 else ""
+
+
+def chosen_for_numba() -> str:
+    """The level that Numba is told to compile for, "" if that is for this processor alone."""
+    name = os.environ.get("NUMBA_CPU_NAME", "")
+    return name if name in LEVELS and os.environ.get("NUMBA_CPU_FEATURES") == "" else ""
+
+
+def host_level() -> str:
+    """The best level that this processor has, "" if it has none; by LLVM, for builds."""
+    if not this_platform():
+        return ""
+    from llvmlite import binding
+
+    features = binding.get_host_cpu_features()
+    if not (features.get("sse4.2") and features.get("popcnt")):
+        return ""
+    if not all(features.get(name) for name in ("avx2", "fma", "bmi", "bmi2", "f16c", "movbe")):
+        return LEVELS[0]
+    wide = ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
+    return LEVELS[2 if all(features.get(name) for name in wide) else 1]
