@@ -342,11 +342,8 @@ def make_part(
     samples, half = len(work.signal), len(receiver.filter) // 2
     first, last = reach_of(part, half, samples)
     before, after = reach_of(part, 2 * half, samples)
-    for k in range(first, lit[0]):
-        work.power[k] = 0.0
-    for k in range(lit[1], last):
-        work.power[k] = 0.0
-    photocurrent(receiver, work, background, step, frame, lanes_of(ray, OWN), first, last)
+    lanes = lanes_of(ray, OWN)
+    photocurrent(receiver, work, background, step, frame, lanes, first, last, lit)
     # The draws of whole blocks, and what was there before, are not to be seen by the filter.
     for k in range(max(before, half), half + first):
         work.level[k] = 0.0

@@ -136,15 +136,20 @@ def draw_noise(
 ) -> None:
     """Draw a normal number for each of some samples, in whole blocks; ``draws`` begins at 0."""
     samples = len(draws)
-    for k in range(first & ~3, min(last, samples - 3), 4):
+    begin = first & ~3
+    for k in range(begin, min(last, samples - 3), 4):
         words = centred_uniforms(key, frame, lanes | (k >> 2))
-        draws[k], draws[k + 1] = quantile(words[0]), quantile(words[1])
-        draws[k + 2], draws[k + 3] = quantile(words[2]), quantile(words[3])
+        draws[k], draws[k + 1], draws[k + 2], draws[k + 3] = words
     if last > samples & ~3:
         start = samples & ~3
         words = centred_uniforms(key, frame, lanes | (start >> 2))
         for k in range(start, samples):
-            draws[k] = quantile(words[k - start])
+            draws[k] = words[k - start]
+    # A loop of its own, for vectors: the words of a block are made by multiplications that have
+    # no vectors.
+    own = draws[begin:last]
+    for k in range(len(own)):
+        own[k] = quantile(own[k])
 
 
 @njit(**APART)
@@ -157,24 +162,33 @@ def photocurrent(
     lanes: int,
     first: int,
     last: int,
+    lit: tuple[int, int],
 ) -> None:
     """What light and noise of some samples add to the level of an apd, before the filter.
 
-    Sample k lies at ``half + k`` in the level, as the filter looks at what is around.
+    Sample k lies at ``half + k`` in the level, as the filter looks at what is around. Power is
+    read where there is light.
     """
+    begin, end = min(max(lit[0], first), last), min(max(lit[1], first), last)
     half, powers = len(receiver.filter) // 2, work.power
     levels = work.level[half : half + len(powers)]
     still, bright = receiver.dark + receiver.response * background, receiver.response
     bright *= receiver.optics
     if not receiver.noise:
-        for k in range(first, last):
+        levels[first:last] = 0.0
+        for k in range(begin, end):
             levels[k] = bright * powers[k]
         return
     draw_noise(receiver.key, levels, frame, lanes, first, last)
     floor, inverse = receiver.density * still + receiver.floor, 1.0 / step
-    for k in range(first, last):
+    dark = math.sqrt(floor * inverse)
+    for k in range(first, begin):
+        levels[k] *= dark
+    for k in range(begin, end):
         light = bright * powers[k]
         levels[k] = light + math.sqrt((receiver.density * light + floor) * inverse) * levels[k]
+    for k in range(end, last):
+        levels[k] *= dark
 
 
 @njit(**APART)
@@ -303,7 +317,7 @@ def receive(
             signal[k] -= base
     else:
         lanes = ray << PULSE_SHIFT
-        photocurrent(receiver, work, background, step, frame, lanes, 0, samples)
+        photocurrent(receiver, work, background, step, frame, lanes, 0, samples, (0, samples))
         fold(receiver.filter, work.level, signal, 0, samples)
         dip(receiver, base, samples, 0, samples, signal)
     report(receiver, base, signal, 0, samples)

@@ -44,8 +44,16 @@ APART = {**ACCESS, "forceinline": False}
 def smooth_for_search(signal: Floats, smooth: Floats, first: int, last: int) -> None:
     """Smooth samples for the search only."""
     top = len(signal) - 1
-    for k in range(max(first, 1), min(last, top)):
-        smooth[k] = 0.25 * (signal[k - 1] + 2.0 * signal[k] + signal[k + 1])
+    begin, end = max(first, 1), min(last, top)
+    # Counted from 0: an index that might be negative would be looked at, sample by sample.
+    before, here, after, to = (
+        signal[begin - 1 :],
+        signal[begin:],
+        signal[begin + 1 :],
+        smooth[begin:],
+    )
+    for k in range(end - begin):
+        to[k] = 0.25 * (before[k] + 2.0 * here[k] + after[k])
     if first == 0:
         smooth[0] = 0.25 * (3.0 * signal[0] + signal[min(1, top)])
     if last == top + 1:
@@ -80,6 +88,43 @@ def in_order(found: Found, held: int) -> None:
 
 
 @njit(**ACCESS)
+def bend_at(smooth: Floats, k: int) -> float:
+    """The second difference around the sample after one."""
+    return float(smooth[k] - 2.0 * smooth[k + 1] + smooth[k + 2])
+
+
+@njit(**ACCESS)
+def is_alone(found: Found, held: int, k: int, apart: float) -> bool:
+    """Whether a sample lies so far from all candidates."""
+    alone = True
+    for i in range(held):
+        alone = alone and abs(found.place[i] - k) >= apart
+    return alone
+
+
+@njit(**ACCESS)
+def find_shoulders(
+    first: int, last: int, ask: Extraction, level: float, sigma: float, found: Found, held: int
+) -> int:
+    """Add the shoulders of what was smoothed to the list; how many candidates there are."""
+    most, noise = min(ask.most, MOST_ECHOES), 3.0 * CURVED * sigma
+    apart, lone = 0.5 * FWHM * ask.sigma, LEAST_BEND / (1.0 + ask.sigma**2)
+    from_here = found.smooth[first:]
+    for i in range(last - first - 4):
+        height = from_here[i + 2]
+        if height <= level:
+            continue
+        bend = bend_at(from_here, i + 1)
+        if not bend < -max(noise, lone * height):
+            continue
+        if not (bend < bend_at(from_here, i) and bend <= bend_at(from_here, i + 2)):
+            continue
+        if is_alone(found, held, first + 2 + i, apart):
+            held = keep_candidate(found, held, most, first + 2 + i)
+    return held
+
+
+@njit(**ACCESS)
 def find_candidates(
     signal: Floats, first: int, last: int, ask: Extraction, level: float, sigma: float, found: Found
 ) -> int:
@@ -87,29 +132,13 @@ def find_candidates(
     smooth, held, newest = found.smooth, 0, -2
     most = min(ask.most, MOST_ECHOES)
     smooth_for_search(signal, smooth, first, last)
-    for k in range(first + 1, last - 1):
-        top = smooth[k] > smooth[k - 1] and smooth[k] >= smooth[k + 1]
-        if top and smooth[k] > level and k - newest >= 2:
-            held = keep_candidate(found, held, most, k)
-            newest = k
-    if ask.way != GAUSSIAN:
-        in_order(found, held)
-        return held
-    apart, lone = 0.5 * FWHM * ask.sigma, LEAST_BEND / (1.0 + ask.sigma**2)
-    noise = 3.0 * CURVED * sigma
-    for k in range(first + 2, last - 2):
-        bend = smooth[k - 1] - 2.0 * smooth[k] + smooth[k + 1]
-        if not (bend < -max(noise, lone * smooth[k]) and smooth[k] > level):
-            continue
-        before = smooth[k - 2] - 2.0 * smooth[k - 1] + smooth[k]
-        after = smooth[k] - 2.0 * smooth[k + 1] + smooth[k + 2]
-        if not (bend < before and bend <= after):
-            continue
-        alone = True
-        for i in range(held):
-            alone = alone and abs(found.place[i] - k) >= apart
-        if alone:
-            held = keep_candidate(found, held, most, k)
+    before, here, after = smooth[first:], smooth[first + 1 :], smooth[first + 2 :]
+    for i in range(last - first - 2):
+        if here[i] > level and here[i] > before[i] and here[i] >= after[i] and i - newest >= 2:
+            held = keep_candidate(found, held, most, first + 1 + i)
+            newest = i
+    if ask.way == GAUSSIAN:
+        held = find_shoulders(first, last, ask, level, sigma, found, held)
     in_order(found, held)
     return held
 
