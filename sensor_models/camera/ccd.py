@@ -23,7 +23,7 @@ Deviation: aberrations outside of the ideal image show its nearest light.
 
 import math
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -147,7 +147,7 @@ class CcdCamera:
     def scenery(self, rays: RayScene) -> Scenery:
         """The light of a scene at the wavelengths of the camera."""
         if self._scenery is None or self._scenery.scene is not rays.scene:
-            self._scenery = Scenery(rays.scene, self.wavelengths)
+            self._scenery = Scenery(rays.scene, _in_eights(self.wavelengths, "edge"))
         return self._scenery
 
     def expose(
@@ -259,7 +259,7 @@ class CcdCamera:
             inside=np.ascontiguousarray(inside),
             row_share=self.picture.line_time / duration if self.is_rolling and duration else 0.0,
             exposed_share=time / duration if blurred else 0.0,
-            response=self.response,
+            response=_in_eights(self.response, "constant"),
             key=self._keys[1],
             scene_media=media,
         )
@@ -287,6 +287,16 @@ class CcdCamera:
             cell=np.array(cell, np.int64).reshape(-1, 2),
             keys=self._keys[2:],
         )
+
+
+def _in_eights(table: Floats, mode: Literal["edge", "constant"]) -> Floats:
+    """A table over wavelengths, filled up to a multiple of 8 as ``numpy.pad`` does by its mode.
+
+    Loops over wavelengths then have no rest that vectors do not hold: 32 take less time than 31.
+    What is filled in has the response 0.
+    """
+    missing = -table.shape[-1] % 8
+    return np.pad(table, [*[(0, 0)] * (table.ndim - 1), (0, missing)], mode=mode)
 
 
 def _new_picture(pixels: int, bands: int) -> exposure.Picture:

@@ -128,6 +128,7 @@ class Scenery:
             has_emission=np.asarray(emission.any(axis=1)),
             orders=np.array([_orders_of(m) for m in materials]).reshape(-1, 3),
             clear_mean=clear.mean(axis=1),
+            has_glass=any(m.kind is SurfaceKind.dielectric for m in materials),
             rays=1,
             looks_up=False,
             key=np.zeros(2, np.uint64),

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from sensor_models.kernels.camera.layout import corner_of, pixel_of, tiles_of
 from sensor_models.kernels.camera.lights import Light
-from sensor_models.kernels.camera.shading import (
+from sensor_models.kernels.camera.points import (
     ALONG_OF,
     DRAW_OF,
     LENGTH_OF,
@@ -35,11 +35,9 @@ from sensor_models.kernels.camera.shading import (
     PLACE_OF,
     RAY_OF,
     TIME_OF,
-    Shop,
-    light_points,
-    new_shop,
     triple,
 )
+from sensor_models.kernels.camera.shading import Shop, light_points, new_shop
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light.arrivals import (
     ALONG_X,
@@ -131,11 +129,11 @@ class Desk(NamedTuple):
 
 
 @njit(cache=True)
-def new_desk(wavelengths: int) -> Desk:
+def new_desk(wavelengths: int, materials: int) -> Desk:
     """Room for the work of one thread."""
     return Desk(
         new_tree(),
-        new_shop(wavelengths),
+        new_shop(wavelengths, materials),
         np.zeros((WIDTH, wavelengths)),
         np.zeros((WIDTH, MOST_NODES), np.int64),
         np.ones(wavelengths),
@@ -361,7 +359,7 @@ def expose(
     lost: NDArray[np.int64],
 ) -> None:
     """All pixels of a frame; ``lost`` counts what limits of the tree cut off."""
-    desk, pose = new_desk(len(light.sun)), np.zeros(12)
+    desk, pose = new_desk(len(light.sun), len(light.base)), np.zeros(12)
     total = tiles_of(shot)
     first = claim(claims) * CHUNK
     while first < total:

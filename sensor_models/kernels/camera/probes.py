@@ -3,6 +3,14 @@
 Glass is no obstacle to them: they go straight on through it, with what Fresnel's law and the
 colour of the glass leave, and end at the first surface that is none.
 
+Two questions are asked. ``ask`` finds the surface where a ray ends. ``ask_open`` is for rays to the
+sun and the sky: they have to meet nothing, which the ray engine tells in a third of the time where
+rays go all ways, and most of them meet nothing indeed. Those that do meet something are asked
+again only if there is glass in the scene.
+
+What is found is written in columns, one number of all rays after the other, in loops that become
+vectors; only what has to be looked up, facet by facet, is done ray by ray.
+
 Not modelled: refraction on this way, media on it.
 """
 
@@ -18,20 +26,40 @@ from sensor_models.kernels.light.boundaries import off_surface
 from sensor_models.kernels.light.fresnel import reflectance
 from sensor_models.kernels.light.paths import Path
 from sensor_models.kernels.light.surfaces import DIELECTRIC, IOR, KIND
-from sensor_models.kernels.math.rotations import Triple, dot
 from sensor_models.kernels.tracing.embree import WIDTH
-from sensor_models.kernels.tracing.hits import hit_distance, hit_material, hit_normal, is_hit
-from sensor_models.kernels.tracing.packets import ACCESS, Packet, drop_ray, new_packet
-from sensor_models.kernels.tracing.rays import set_ray, trace_quickly
+from sensor_models.kernels.tracing.hits import hit_material, hit_outward, is_hit
+from sensor_models.kernels.tracing.packets import (
+    ACCESS,
+    ALONG,
+    BEST_T,
+    PLACE,
+    SENT,
+    T_MAX,
+    T_MIN,
+    VALID,
+    Packet,
+    drop_ray,
+    is_valid,
+    new_packet,
+)
+from sensor_models.kernels.tracing.rays import (
+    is_blocked,
+    set_ray,
+    set_rays,
+    trace_blocked,
+    trace_quickly,
+)
 from sensor_models.kernels.tracing.scene_view import SceneView
+
+Floats = NDArray[np.float64]
 
 #: Panes that a ray goes through; what is behind more of them is dark.
 MOST_PANES = 8
 
-# Columns of Probe.numbers: where a ray starts and goes, what it lost on its way, when it is sent,
-# where it ended, and the normal there on its side.
-START, ALONG, LEFT, SENT, PLACE, NORMAL = 0, 3, 6, 7, 8, 11
-NUMBERS = 14
+# Rows of Probe.rows, counted in numbers: how near a ray does not look; what it lost on its way;
+# where it ended, the normal there on its side, and its cosine with the ray; 1 if it ended just now.
+NEAREST, LEFT, END, FACE, COSINE, FRESH = (WIDTH * k for k in (0, 1, 2, 5, 8, 9))
+ROWS = 10 * WIDTH
 #: What a ray found that is no material.
 NOTHING, NO_RAY, ON_ITS_WAY = -1, -2, -3
 
@@ -40,102 +68,141 @@ class Probe(NamedTuple):
     """Rays of one packet, and what they found."""
 
     packet: Packet
-    numbers: NDArray[np.float64]  # (WIDTH, NUMBERS)
+    rows: Floats  # (ROWS,)
     found: NDArray[np.int64]  # (WIDTH,): the material, or NOTHING, or NO_RAY
 
 
 @njit(cache=True)
 def new_probe() -> Probe:
     """Room for the rays of a packet."""
-    return Probe(new_packet(), np.zeros((WIDTH, NUMBERS)), np.zeros(WIDTH, np.int64))
+    return Probe(new_packet(), np.ones(ROWS), np.zeros(WIDTH, np.int64))
 
 
 @njit(**ACCESS)
-def skip(probe: Probe, lane: int) -> None:
-    """Send no ray in a lane."""
-    drop_ray(probe.packet, lane)
-    probe.found[lane] = NO_RAY
+def send_all(view: SceneView, probe: Probe) -> None:
+    """Make rays of what lies in the float64 rows of the packet, where its flags say so.
 
-
-@njit(**ACCESS)
-def aim(
-    view: SceneView,
-    probe: Probe,
-    lane: int,
-    start: Triple,
-    along: Triple,
-    least: float,
-    time: float,
-) -> None:
-    """Send a ray in a lane; it meets nothing nearer than ``least``."""
-    numbers = probe.numbers
-    for k in range(3):
-        numbers[lane, START + k], numbers[lane, ALONG + k] = start[k], along[k]
-    numbers[lane, LEFT], numbers[lane, SENT] = 1.0, time
-    probe.found[lane] = ON_ITS_WAY
-    set_ray(view, probe.packet, lane, start, along, least, math.inf, time)
+    They meet nothing nearer than the row ``NEAREST`` says.
+    """
+    packet, rows = probe.packet, probe.rows
+    set_rays(view, packet, math.inf)
+    for lane in range(WIDTH):
+        packet.floats[T_MIN + lane] = rows[NEAREST + lane]
+        rows[LEFT + lane] = 1.0
+    for lane in range(WIDTH):
+        probe.found[lane] = ON_ITS_WAY if packet.words[VALID + lane] != 0 else NO_RAY
 
 
 @njit(**{**ACCESS, "forceinline": False})
-def ask(view: SceneView, path: Path, light: Light, probe: Probe, coherent: bool) -> None:
-    """Find out where the rays end that were aimed."""
-    trace_quickly(view, probe.packet, coherent)
+def ask(view: SceneView, path: Path, light: Light, probe: Probe) -> None:
+    """Find out where the rays end that were sent."""
+    trace_quickly(view, probe.packet, False)
     for _ in range(MOST_PANES):
-        left = 0
-        for lane in range(WIDTH):
-            if probe.found[lane] == ON_ITS_WAY:
-                left += note(view, path, light, probe, lane)
-        if left == 0:
+        note(view, probe)
+        if not light.has_glass or meet_glass(path, light, probe) == 0:
             return
         for lane in range(WIDTH):
             if probe.found[lane] == ON_ITS_WAY:
                 go_through(view, probe, lane)
             else:
                 drop_ray(probe.packet, lane)
-        trace_quickly(view, probe.packet, coherent)
+        trace_quickly(view, probe.packet, False)
     for lane in range(WIDTH):
         if probe.found[lane] == ON_ITS_WAY:
-            probe.numbers[lane, LEFT] = 0.0
+            probe.rows[LEFT + lane] = 0.0
             probe.found[lane] = NOTHING
 
 
+@njit(**{**ACCESS, "forceinline": False})
+def ask_open(view: SceneView, path: Path, light: Light, probe: Probe) -> None:
+    """Find out what is left of the rays that were sent where nothing is: 0 of others."""
+    packet, rows, blocked = probe.packet, probe.rows, 0
+    trace_blocked(view, packet, False)
+    for lane in range(WIDTH):
+        stopped = packet.floats[T_MAX + lane] < np.float32(0.0)
+        there = packet.words[VALID + lane] != 0
+        rows[LEFT + lane] = 1.0 if there & (not stopped) else 0.0
+        blocked += 1 if there & stopped else 0
+    if blocked == 0 or not light.has_glass:
+        return
+    for lane in range(WIDTH):
+        again = is_valid(packet, lane) and is_blocked(packet, lane)
+        probe.found[lane] = ON_ITS_WAY if again else NO_RAY
+        packet.floats[T_MAX + lane] = np.float32(math.inf)
+        if again:
+            rows[LEFT + lane] = 1.0
+        else:
+            drop_ray(packet, lane)
+    ask(view, path, light, probe)
+    for lane in range(WIDTH):
+        if probe.found[lane] >= 0:
+            rows[LEFT + lane] = 0.0
+
+
 @njit(**ACCESS)
-def note(view: SceneView, path: Path, light: Light, probe: Probe, lane: int) -> int:
-    """Write down what a ray met; 1 if that was glass."""
-    packet, numbers = probe.packet, probe.numbers
-    if not is_hit(packet, lane):
+def note(view: SceneView, probe: Probe) -> None:
+    """Write down what the rays met that were on their way."""
+    packet, rows = probe.packet, probe.rows
+    for lane in range(WIDTH):
+        rows[FRESH + lane] = 0.0
+        if probe.found[lane] != ON_ITS_WAY:
+            continue
         probe.found[lane] = NOTHING
-        return 0
-    length = float(hit_distance(packet, lane))
-    along = (numbers[lane, ALONG], numbers[lane, ALONG + 1], numbers[lane, ALONG + 2])
-    normal = hit_normal(view, packet, lane)
-    facing = -dot(along, normal)
-    sign = 1.0 if facing >= 0.0 else -1.0
-    for k in range(3):
-        numbers[lane, PLACE + k] = numbers[lane, START + k] + length * along[k]
-        numbers[lane, NORMAL + k] = sign * normal[k]
-    material = hit_material(view, packet, lane)
-    if path.surfaces[material, KIND] != DIELECTRIC:
-        probe.found[lane] = material
-        return 0
-    # A straight way has the same angle outside on both sides of a pane.
-    whole = reflectance(1.0, path.surfaces[material, IOR], 0.0, min(abs(facing), 1.0))
-    numbers[lane, LEFT] *= (1.0 - whole) * light.clear_mean[material]
-    return 1
+        if is_hit(packet, lane):
+            x, y, z = hit_outward(view, packet, lane)
+            rows[FACE + lane], rows[FACE + WIDTH + lane], rows[FACE + 2 * WIDTH + lane] = x, y, z
+            rows[FRESH + lane] = 1.0
+            probe.found[lane] = hit_material(view, packet, lane)
+    finish_notes(packet, rows)
+
+
+@njit(**ACCESS)
+def finish_notes(packet: Packet, rows: Floats) -> None:
+    """Write places and normals of the rays that ended just now."""
+    rays, floats = packet.doubles, packet.floats
+    for lane in range(WIDTH):
+        fresh = rows[FRESH + lane] > 0.0
+        x, y, z = rows[FACE + lane], rows[FACE + WIDTH + lane], rows[FACE + 2 * WIDTH + lane]
+        a, b, c = rays[ALONG + lane], rays[ALONG + WIDTH + lane], rays[ALONG + 2 * WIDTH + lane]
+        scale = 1.0 / math.sqrt(x * x + y * y + z * z)
+        facing = -(a * x + b * y + c * z)
+        sign = (scale if facing >= 0.0 else -scale) if fresh else 1.0
+        rows[FACE + lane], rows[FACE + WIDTH + lane] = sign * x, sign * y
+        rows[FACE + 2 * WIDTH + lane] = sign * z
+        rows[COSINE + lane] = abs(facing * scale)
+        length = np.float64(floats[BEST_T + lane])
+        p, q, r = rays[PLACE + lane], rays[PLACE + WIDTH + lane], rays[PLACE + 2 * WIDTH + lane]
+        rows[END + lane] = p + length * a if fresh else rows[END + lane]
+        rows[END + WIDTH + lane] = q + length * b if fresh else rows[END + WIDTH + lane]
+        rows[END + 2 * WIDTH + lane] = r + length * c if fresh else rows[END + 2 * WIDTH + lane]
+
+
+@njit(**ACCESS)
+def meet_glass(path: Path, light: Light, probe: Probe) -> int:
+    """Have rays that met glass go on with what it lets through; returns how many did."""
+    left = 0
+    for lane in range(WIDTH):
+        material = probe.found[lane]
+        if probe.rows[FRESH + lane] > 0.0 and path.surfaces[material, KIND] == DIELECTRIC:
+            # A straight way has the same angle outside on both sides of a pane.
+            cosine = min(probe.rows[COSINE + lane], 1.0)
+            whole = reflectance(1.0, path.surfaces[material, IOR], 0.0, cosine)
+            probe.rows[LEFT + lane] *= (1.0 - whole) * light.clear_mean[material]
+            probe.found[lane] = ON_ITS_WAY
+            left += 1
+    return left
 
 
 @njit(**ACCESS)
 def go_through(view: SceneView, probe: Probe, lane: int) -> None:
     """Send a ray on behind the interface that it met."""
-    numbers = probe.numbers
-    along = (numbers[lane, ALONG], numbers[lane, ALONG + 1], numbers[lane, ALONG + 2])
-    place = (numbers[lane, PLACE], numbers[lane, PLACE + 1], numbers[lane, PLACE + 2])
+    rows, rays = probe.rows, probe.packet.doubles
+    along = (rays[ALONG + lane], rays[ALONG + WIDTH + lane], rays[ALONG + 2 * WIDTH + lane])
+    place = (rows[END + lane], rows[END + WIDTH + lane], rows[END + 2 * WIDTH + lane])
     length = math.sqrt(
-        (place[0] - numbers[lane, START]) ** 2
-        + (place[1] - numbers[lane, START + 1]) ** 2
-        + (place[2] - numbers[lane, START + 2]) ** 2
+        (place[0] - rays[PLACE + lane]) ** 2
+        + (place[1] - rays[PLACE + WIDTH + lane]) ** 2
+        + (place[2] - rays[PLACE + 2 * WIDTH + lane]) ** 2
     )
     least = 4.0 * off_surface(length)
-    for k in range(3):
-        numbers[lane, START + k] = place[k]
-    set_ray(view, probe.packet, lane, place, along, least, math.inf, numbers[lane, SENT])
+    set_ray(view, probe.packet, lane, place, along, least, math.inf, rays[SENT + lane])
