@@ -32,6 +32,7 @@ from fmus.variables import Values, Variable, VariableTable, convert_preset
 from sensor_models.core.clock import same_instant
 from sensor_models.core.quantities import ParameterError
 from sensor_models.core.spec import PACKAGES, PRESET, PRESET_EXCEPT, Group, Groups
+from sensor_models.kernels.carried import LIBRARIES
 from sensor_models.presets import is_path, load_preset
 
 
@@ -130,6 +131,7 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        LIBRARIES.check()
         table = self.table()
         self.modelName = self.model_name
         self.guid = guid_of(self.model_name, table)

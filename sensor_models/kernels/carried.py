@@ -10,7 +10,8 @@ with what is known of its kernels, in JSON:
 The best level that the processor has is taken, one for the whole process: packets of rays are as
 wide as it says. A library calls functions of the C library and of Embree through pointers, in the
 order of ``functions``, that are filled in here: it depends on no other library. One that was built
-from other sources than those beside it is refused.
+from other sources than those beside it is refused, but only when all modules have been imported
+(``Libraries.check``) or a kernel is wanted: of a module that is damaged, its own error says more.
 
 FMUs of one process share the package, whose path has the places of all of them; so what the library
 of the first one lacks is looked for in those of the others.
@@ -47,8 +48,10 @@ class Library:
     def __init__(self, file: Path) -> None:
         known = json.loads(file.with_suffix(".json").read_text(encoding="utf-8"))
         sources = sys.modules[_PACKAGE].SOURCE_DIGEST
+        #: Why it must not be used, or nothing.
+        self._refusal = ""
         if known["sources"] != sources:
-            raise StaleError(
+            self._refusal = (
                 f"{file} was built from other sources ({known['sources']}) than those beside it"
                 f" ({sources}): build the FMU anew"
             )
@@ -62,11 +65,17 @@ class Library:
         for k, name in enumerate(self._functions):
             self._addresses[k] = machine_code.address_of(name)
 
+    def check(self) -> None:
+        """Refuse a library that was built from other sources."""
+        if self._refusal:
+            raise StaleError(self._refusal)
+
     def find(self, name: str, kinds: tuple[Kind, ...]) -> Entry | None:
         """A kernel for arguments of some kinds, by the name of the machine code for just these.
 
         If that is not in here, code for others that they may stand for will do.
         """
+        self.check()
         if name in self._entries:
             return self._entries[name]
         kernel = name.rpartition("_")[0]
@@ -108,6 +117,13 @@ class Libraries:
             if self._level is None:
                 self._level = ""
             return self._level
+
+    def check(self) -> None:
+        """Refuse libraries that were built from other sources than those beside them."""
+        self.level()
+        with _lock:
+            for library in self._open:
+                library.check()
 
     def call(self, name: str, kinds: tuple[Kind, ...]) -> Call | None:
         """A kernel for arguments of some kinds, if it is carried."""

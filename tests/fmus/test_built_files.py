@@ -17,6 +17,7 @@ from fmpy import read_model_description
 import build_fmus
 from fmus.binding.compile import host_platform
 from sensor_models._digest import NOT_PACKED
+from sensor_models.kernels.carried import FOLDER
 from tests.conftest import MODELS, NULL_FMU
 
 
@@ -112,11 +113,17 @@ def test_the_file_holds_nothing_of_this_machine_but_the_place_of_its_python(fmu:
         socket.gethostname(),
     }
     # whole words: a short name of a host may be a part of any word
-    words = [re.compile(rb"(?<!\w)" + re.escape(os.fsencode(w)) + rb"(?!\w)") for w in telling]
+    words = {w: re.compile(rb"(?<!\w)" + re.escape(os.fsencode(w)) + rb"(?!\w)") for w in telling}
     contents = dict(members(fmu))
     place = contents.pop("resources/python.txt").decode()
     assert f"executable={sys.executable}" in place.splitlines()
-    found = {name for name, content in contents.items() for w in words if w.search(content)}
+    found = {
+        (name, word)
+        for name, content in contents.items()
+        for word, pattern in words.items()
+        # tables of numbers hold the few letters of a host's name by chance
+        if ("/" in word or len(word) > 4 or b"\0" not in content) and pattern.search(content)
+    }
     assert found == set()
 
 
@@ -136,6 +143,7 @@ def test_the_file_holds_what_it_needs_and_nothing_else(fmu: Path) -> None:
         "documentation/licenses",
         "extra/org.fmi-standard.fmi-ls-ref",
         "resources",
+        f"resources/{FOLDER}/{host}",
         "resources/fmus",
         "resources/fmus/vehicle",
         "resources/pythonfmu",

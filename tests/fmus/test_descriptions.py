@@ -13,6 +13,7 @@ from fmpy import read_model_description
 from fmpy.model_description import ModelDescription
 from fmpy.validation import validate_fmu
 
+from fmus.building.exercise import SMALL
 from tests.conftest import MODELS, SENSORS
 from tests.fmus import (
     camera_tables,
@@ -330,8 +331,10 @@ def test_outputs_and_initial_unknowns_are_listed_with_dependencies(
 def outputs_with(instance: Instance, changed: str) -> dict[str, Any]:
     """The outputs at the end of a short run in which one input differs, none for no name."""
     instance.reset()
-    fields = [n for n in instance.names("parameter") if n.endswith("field.z")]
-    instance.initialize(dict.fromkeys(fields, 0.5))
+    parameters = instance.names("parameter")
+    fields = dict.fromkeys([n for n in parameters if n.endswith("field.z")], 0.5)
+    small = {name: value for name, value in SMALL.items() if name in parameters}
+    instance.initialize({**small, **fields})
     for k in range(4):
         values = {n: 0.1 * (k + 1) for n in instance.names("input") if n.startswith("joint.")}
         if changed in values:

@@ -30,7 +30,7 @@ SETTINGS = {
     "Null": {"body.position.x": 4.0},
     "Environment": {"vehicle_1.position.x": 4.0},
     "VehicleDynamics": {"drive.left": 4.0},
-    "CcdCamera": {"write_files": 1},
+    "CcdCamera": {"write_files": 1, "pixels.width": 16, "pixels.height": 12},
     "DepthCamera": {"write_files": 1},
     "Lidar": {"write_files": 1, "scene": "corridor", "max_depth": 16},
     # One ray: others would start in the ground that the sensor lies on.

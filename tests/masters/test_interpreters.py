@@ -1,6 +1,7 @@
 """In which Python an FMU runs in a host that has none, and what it says where it cannot."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sensor_models.kernels.carried import FOLDER
 from tests.masters.c_master import CMaster
 from tests.masters.fmu_files import FmuFiles
 from tests.masters.interpreters import candidates, expected_refusal
@@ -195,9 +197,12 @@ def test_modules_in_the_working_directory_are_not_taken(
         assert master.load(files).try_instantiate()[1].words == ("1",)
 
 
+@pytest.mark.parametrize("carried", [True, False])
 def test_an_fmu_runs_where_there_is_no_home(
-    master_executable: Path, files: FmuFiles, tmp_path: Path
+    master_executable: Path, files: FmuFiles, tmp_path: Path, carried: bool
 ) -> None:
+    if not carried:
+        shutil.rmtree(files.directory / "resources" / FOLDER)
     (tmp_path / "file").write_text("")
     environment = {"HOME": str(tmp_path / "file" / "home")}
     assert refusal(master_executable, files, environment) is None
@@ -205,7 +210,11 @@ def test_an_fmu_runs_where_there_is_no_home(
         library = master.load(files)
         replies = [library.try_instantiate(name)[1] for name in ("first", "second")]
     assert [reply.words for reply in replies] == [("1",), ("1",)]
-    (warning,) = [message for reply in replies for message in reply.messages]
+    messages = [message for reply in replies for message in reply.messages]
+    if carried:  # nothing is to be kept
+        assert not messages
+        return
+    (warning,) = messages
     assert warning.status is Status.WARNING
     assert "SENSOR_FMUS_CACHE_DIR" in (warning.text or "")
 
