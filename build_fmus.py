@@ -12,6 +12,9 @@ Their kernels are compiled now, for three levels of x86-64 processors (``--level
 libraries for Linux and Windows, so that no FMU needs Numba there. What was compiled before is taken
 from the cache; the first build takes minutes.
 
+With ``--standalone`` FMUs carry this interpreter with the packages that they use, too, and run on
+machines that have no Python (``fmus/building/standalone.py``).
+
 With ``--docs`` nothing is built: the reference pages, which each FMU has in its ``documentation``,
 are written to a directory.
 
@@ -44,8 +47,11 @@ import sensor_models
 from fmus.base import FmuBase
 from fmus.binding import compile as binding
 from fmus.binding.fmu_loader import OPTIONAL
+from fmus.building import project
+from fmus.building.interpreter import licence_files as licences_of_carried
 from fmus.building.kernel_libraries import Carrier, carry, digest_of, write_files
 from fmus.building.sources import BuildError, Source, fmu_sources, own_source
+from fmus.building.standalone import Standalone, check_possible
 from fmus.model_description import model_description
 from fmus.reference import index_page, reference_page
 from fmus.reference_results import write_reference_results
@@ -58,18 +64,11 @@ from sensor_models.scene.errors import SceneError
 from sensor_models.scene.manifest import MANIFEST_NAME, load_scene, manifest_path
 from sensor_models.scene.model import Scene
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-ROOT = Path(__file__).resolve().parent
-BINDING = ROOT / "fmus" / "binding"
-BINDING_CACHE = ROOT / "build" / "binding"
-KERNELS = ROOT / "build" / "kernels"
-SCENES = ROOT / "scenes"
-GENERATED = ROOT / "build" / "generated"
-SYSTEM = ROOT / "examples" / "ssp" / "drive.toml"
+BINDING = Path(str(fmus.__file__)).parent / "binding"
+BINDING_CACHE = project.BUILD / "binding"
+KERNELS = project.BUILD / "kernels"
+GENERATED = project.BUILD / "generated"
+SYSTEM = project.EXAMPLES / "ssp" / "drive.toml"
 
 ENVIRONMENT = '''"""FMU ``Environment`` for the scene {name}."""
 
@@ -111,7 +110,7 @@ def environment_source(name: str, manifest: Path) -> Source:
 
 def built_in_scenes() -> dict[str, Path]:
     """The manifests of the built-in scenes by name."""
-    return {path.parent.name: path for path in sorted(SCENES.glob(f"*/{MANIFEST_NAME}"))}
+    return {path.parent.name: path for path in sorted(project.SCENES.glob(f"*/{MANIFEST_NAME}"))}
 
 
 def named_scene(name_or_path: str) -> tuple[str, Path]:
@@ -146,9 +145,8 @@ def requirements(model: type[FmuBase], compiling: Sequence[str] = ()) -> list[st
 
     ``compiling`` are the platforms on which it has to compile its kernels, "" stands for all.
     """
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = (*model.PACKAGES, *OPTIONAL)
-    known = {re.split(r"[<>=;[]", r)[0]: r for r in project["dependencies"]}
+    known = {re.split(r"[<>=;[]", r)[0]: r for r in project.dependencies()}
     found = [requirement for name, requirement in known.items() if name in wanted]
     others = (package for package in model.PACKAGES if package not in known)
     found += [p if re.search("[<>=]", p) else f"{p}>=0" for p in others]
@@ -210,7 +208,7 @@ def resource_files(
 def licence_files() -> Iterator[tuple[str, bytes]]:
     """The licences of what is inside."""
     folder = "documentation/licenses"
-    yield f"{folder}/license.txt", (ROOT / "LICENSE").read_bytes()
+    yield f"{folder}/license.txt", project.licence()
     yield f"{folder}/fmi-headers.txt", (BINDING / "fmi2" / "LICENSE").read_bytes()
     yield f"{folder}/pythonfmu.txt", (BINDING / "pythonfmu-LICENSE").read_bytes()
 
@@ -247,6 +245,7 @@ def write_fmu(
     }
     contents.update(resources)
     contents.update(licence_files())
+    contents.update(licences_of_carried(resources))
     contents.update(smoke_test_files(model))
     for platform_name, library in libraries.items():
         name = f"binaries/{platform_name}/{model.model_name}{library.suffix}"
@@ -258,7 +257,7 @@ def write_archive(target: Path, contents: Mapping[str, bytes]) -> Path:
     """Write files into a zip file, which appears under its name only when it is complete."""
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = target.with_suffix(f".{os.getpid()}.part")
-    with zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, content in sorted(contents.items()):
             # One date for all: equal sources give equal files.
             entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
@@ -314,11 +313,14 @@ def build(
     quiet: bool = True,
     scenes: Mapping[str, Path] | None = None,
     levels: Sequence[str] | None = None,
+    standalone: bool = False,
 ) -> list[Path]:
     """Build FMUs into a directory, with these scenes or the built-in ones; returns their files.
 
     They carry their kernels for processors of these levels, named as on the command line.
     """
+    if standalone:
+        check_possible(python, platforms, binding.host_platform())
 
     def say(message: str) -> None:
         if not quiet:
@@ -345,7 +347,10 @@ def build(
     for number, source in enumerate(wanted, 1):
         name = source.model.model_name
         carried = {f"resources/{place}": content for place, content in kernels[name].items()}
-        files.append(write_fmu(source, libraries, contents[name] | carried, output))
+        resources = contents[name] | carried
+        if standalone:
+            resources = Standalone(KERNELS, say).resources(source.model, resources)
+        files.append(write_fmu(source, libraries, resources, output))
         say(f"[{number}/{len(wanted)}] {files[-1]} ({files[-1].stat().st_size / 1e6:.1f} MB)")
     return files
 
@@ -394,7 +399,15 @@ def add_places(parser: argparse.ArgumentParser) -> None:
         "--python", default=sys.executable, help="interpreter that the FMUs look for first"
     )
     parser.add_argument(
-        "--platforms", nargs="+", choices=list(binding.TARGETS), default=list(binding.TARGETS)
+        "--platforms",
+        nargs="+",
+        choices=list(binding.TARGETS),
+        help="default: all, and with --standalone that of this machine",
+    )
+    parser.add_argument(
+        "--standalone",
+        action="store_true",
+        help="have the FMUs carry this interpreter, for machines without Python",
     )
     parser.add_argument(
         "--levels",
@@ -403,6 +416,11 @@ def add_places(parser: argparse.ArgumentParser) -> None:
         help="levels of x86-64 processors that kernels are compiled for, default: all; 'host' for"
         " the best of this machine, 'none' to have Numba compile them where the FMUs run",
     )
+
+
+def platforms_for(standalone: bool) -> list[str]:
+    """The platforms that FMUs are built for if nobody chooses."""
+    return [binding.host_platform()] if standalone else list(binding.TARGETS)
 
 
 def chosen_levels(names: Sequence[str] | None) -> list[str]:
@@ -454,10 +472,11 @@ def make(options: argparse.Namespace, known: dict[str, Source], names: Sequence[
             [known[name] for name in names],
             options.output,
             options.python,
-            options.platforms,
+            options.platforms or platforms_for(options.standalone),
             quiet=not sys.stdout.isatty(),  # progress is for who is watching
             scenes=scenes,
             levels=options.levels,
+            standalone=options.standalone,
         )
         if options.reference_results:
             for name in names:

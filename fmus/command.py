@@ -1,5 +1,8 @@
-"""``sensor-fmus``: the command line for what goes beyond one FMU.
+"""``sensor-fmus``: the command line of the project.
 
+``sensor-fmus list``                what FMUs there are
+``sensor-fmus build [OPTION ...]``  build FMUs into build/fmus, with the options of build_fmus.py
+``sensor-fmus demo [OPTION ...]``   drive through a yard with all sensors, and write a report
 ``sensor-fmus campaign run FILE [--workers N | --scheduler tcp://HOST:8786] [--output DIR]``
 ``sensor-fmus campaign report FILE [--output DIR]``
 ``sensor-fmus dataset FILE [--workers N | --scheduler tcp://HOST:8786] [--output DIR]``
@@ -7,10 +10,13 @@
 
 import argparse
 import contextlib
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import build_fmus
+from fmus.building import project
 from fmus.campaigns.campaign import identity, open_campaign, run_campaign
 from fmus.campaigns.design import DesignError
 from fmus.campaigns.results import Results, ResultsError
@@ -23,6 +29,7 @@ from sensor_models.datasets.dataset import make_dataset
 from sensor_models.pictures.progress import ProgressLine
 from sensor_models.scene.workers import processors
 
+FMUS = Path("build/fmus")
 REPORT = "report.html"
 #: What is said in a line, without a traceback.
 EXPECTED = (DescriptionError, DesignError, ParameterError, ResultsError, RuntimeError, OSError)
@@ -30,7 +37,12 @@ EXPECTED = (DescriptionError, DesignError, ParameterError, ResultsError, Runtime
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the command line asks for; 0 if it went well."""
-    given = _parser().parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["build"]:  # all other words are for it
+        return build_fmus.main(words[1:])
+    if words[:1] == ["demo"]:
+        return run_demo(words[1:])
+    given = _parser().parse_args(words)
     try:
         return int(given.act(given))
     except EXPECTED as error:
@@ -39,6 +51,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nstopped; the same command goes on from here", file=sys.stderr)
         return 130
+
+
+def run_demo(words: Sequence[str]) -> int:
+    """Build the FMUs for this processor if there are none, and run the demo."""
+    built = "--fmus" in words or FMUS.is_dir()
+    if not built and (status := build_fmus.main(["--levels", "host"])) != 0:
+        return status
+    command = [sys.executable, str(project.EXAMPLES / "demo.py"), *words]
+    return subprocess.run(command, check=False).returncode
+
+
+def _list(_given: argparse.Namespace) -> int:
+    return build_fmus.main(["--list"])
 
 
 def crew_of(given: argparse.Namespace) -> Crew:
@@ -88,6 +113,9 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     topics = parser.add_subparsers(required=True)
+    for name, about in (("build", "build FMUs"), ("demo", "a drive with all sensors")):
+        topics.add_parser(name, help=f"{about}; has a --help of its own", add_help=False)
+    topics.add_parser("list", help="list the FMUs").set_defaults(act=_list)
     campaign = topics.add_parser("campaign", help="many runs of a system of FMUs")
     actions = campaign.add_subparsers(required=True)
     for name, act, about in (

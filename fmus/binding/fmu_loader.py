@@ -12,6 +12,11 @@ code.
 
 Hosts unpack an FMU to a new directory each time and remove it afterwards. Shared packages are
 therefore told about every new place, so that what they import late is still found.
+
+A standalone FMU carries an interpreter with all packages (``home`` in ``python.txt``), which the
+binding has started if the process had none. Others like it join that interpreter, if what they
+carry has the same versions. What only some FMUs ask for is imported late: it takes longer than all
+that a sensor needs.
 """
 
 from __future__ import annotations
@@ -21,16 +26,11 @@ import contextlib
 import functools
 import importlib
 import importlib.machinery
-import importlib.metadata
 import importlib.util
 import logging
 import os
-import re
-import subprocess
 import sys
-import sysconfig
 import threading
-import traceback
 from types import ModuleType
 from typing import Any
 
@@ -42,6 +42,13 @@ HOME = "_sensor_fmus"
 
 #: Imported only where they are used, which says so if they are missing.
 OPTIONAL = ("pyarrow", "pygeomag")
+
+#: In ``sys`` of an interpreter that a standalone FMU brought: what was brought, and its versions.
+CARRIED = "_sensor_fmus_carried"
+#: In the folder of such an interpreter: what is there, and its versions.
+VERSIONS = "versions.txt"
+#: All that an interpreter of that kind sees of the environment: nothing is kept between runs.
+ENVIRONMENT = {"SENSOR_FMUS_CACHE_DIR": "none"}
 
 _lock = threading.RLock()
 
@@ -60,7 +67,7 @@ def instantiate(instance_name: str, resources: str, guid: str, visible: int) -> 
     resources = os.path.abspath(resources)
     with _lock, Listener() as heard:
         manifest = read_lines(os.path.join(resources, "fmu.txt"))
-        check_requirements(resources)
+        prepare_python(resources)
         home = load_packages(resources, manifest)
         importlib.invalidate_caches()
         slave_class = load_class(manifest, resources, home)
@@ -92,6 +99,79 @@ class Listener(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Keep the text of a record."""
         self.texts.append(record.getMessage())
+
+
+def prepare_python(resources: str) -> None:
+    """See to it that this process has the packages that the FMU needs."""
+    place = recorded_place(resources)
+    present: dict[str, str] | None = getattr(sys, CARRIED, None)
+    if "home" not in place:
+        if present is not None:
+            raise FmuLoadError(
+                "this process runs the interpreter of a standalone FMU, which has only what such"
+                " FMUs need. Build this FMU with --standalone, too, or make its first instance"
+                " before those of standalone FMUs, or run it in a separate process."
+            )
+        check_requirements(resources)
+        return
+    home = os.path.join(resources, place["home"])
+    if present is None and os.path.realpath(sys.prefix) == os.path.realpath(home):
+        present = begin_carried()
+    if present is not None:
+        join_carried(home, place, present)
+    elif place["abi"] == abi():
+        check_requirements(resources)
+    else:
+        raise FmuLoadError(
+            f"this standalone FMU is made for Python {place['version']} ({place['abi']}), and this"
+            f" process runs {sys.version.split()[0]} ({abi()}) already. Build the FMU without"
+            " --standalone for this process, or run it in a separate one."
+        )
+
+
+def recorded_place(resources: str) -> dict[str, str]:
+    """What the build wrote down of an interpreter; nothing if it did not."""
+    with contextlib.suppress(OSError):
+        return read_lines(os.path.join(resources, "python.txt"))
+    return {}
+
+
+def begin_carried() -> dict[str, str]:
+    """Close off the interpreter that an FMU brought: no search path, no environment variables.
+
+    The host's own environment stays as it is.
+    """
+    present: dict[str, str] = {}
+    setattr(sys, CARRIED, present)
+    vars(os)["environ"] = dict(ENVIRONMENT)
+    sys.path.clear()
+    return present
+
+
+def join_carried(home: str, place: dict[str, str], present: dict[str, str]) -> None:
+    """Let the interpreter that an FMU brought find what this one carries, too."""
+    for name, version in read_lines(os.path.join(home, VERSIONS)).items():
+        if present.setdefault(name, version) != version:
+            raise FmuLoadError(
+                f"this standalone FMU carries {name} {version}, and this process runs"
+                f" {present[name]}, which another FMU brought. Build all standalone FMUs of one"
+                " simulation in one environment, or run them in separate processes."
+            )
+    folders = [os.path.join(home, name) for name in place["folders"].split(":")]
+    sys.path[:] = [*folders, *(p for p in sys.path if p not in folders and os.path.isdir(p))]
+    for name in [name for name in place["needed"].split(":") if name]:
+        open_library(os.path.join(home, name))
+    for folder in folders:
+        for package in os.listdir(folder):
+            if hasattr(sys.modules.get(package), "__path__"):
+                add_place(sys.modules[package], os.path.join(folder, package))
+
+
+def open_library(path: str) -> None:
+    """Open a library that others look for by its name."""
+    import ctypes
+
+    ctypes.CDLL(path)
 
 
 def load_packages(resources: str, manifest: dict[str, str]) -> str:
@@ -155,11 +235,22 @@ class HomeFinder:
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
             spec.loader = HomeLoader(name, spec.loader.path)
+        elif spec is not None and isinstance(spec.loader, importlib.machinery.SourcelessFileLoader):
+            spec.loader = HomeBytecodeLoader(name, spec.loader.path)
         return spec
 
 
 class HomeLoader(importlib.machinery.SourceFileLoader):
     """Loads a module in which the names of the FMU's packages mean the FMU's."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module's code, with an ``__import__`` of its own."""
+        vars(module)["__builtins__"] = {**vars(builtins), "__import__": import_at_home}
+        super().exec_module(module)
+
+
+class HomeBytecodeLoader(importlib.machinery.SourcelessFileLoader):
+    """The same of a module that was compiled when the FMU was built."""
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the module's code, with an ``__import__`` of its own."""
@@ -259,6 +350,8 @@ def check_requirements(resources: str) -> None:
 
 def find_problems(needed: list[str]) -> list[str]:
     """What is wrong with each requirement that is not met."""
+    import importlib.metadata
+
     problems = []
     for line in needed:
         requirement, _, marker = (part.strip() for part in line.partition(";"))
@@ -302,6 +395,8 @@ def fits(version: str, clauses: str) -> bool:
 
 def release(version: str) -> list[int]:
     """The numbers of a version, ``2.4.6rc1`` as 2, 4, 6; zeros at the end do not count."""
+    import re
+
     numbers = [int(part) for part in re.findall(r"\d+", re.split(r"[^\d.]", version.strip())[0])]
     while numbers and numbers[-1] == 0:
         numbers.pop()
@@ -309,11 +404,14 @@ def release(version: str) -> list[int]:
 
 
 def other_places(resources: str, hints: list[str]) -> list[dict[str, str]]:
-    """Interpreters whose packages may serve: that of FMU_PYTHON, and the recorded one.
+    """Interpreters whose packages may serve: that of FMU_PYTHON, and the recorded or carried one.
 
     A process that has a Python cannot run another one, but it can use its packages.
     """
     places = []
+    recorded = recorded_place(resources)
+    if "packages" in recorded:
+        recorded["packages"] = os.path.join(resources, recorded["packages"])
     chosen = os.environ.get("FMU_PYTHON")
     if chosen and not hasattr(sys, "_sensor_fmus_embedded"):
         place = ask_interpreter(chosen, resources)
@@ -323,13 +421,13 @@ def other_places(resources: str, hints: list[str]) -> list[dict[str, str]]:
                 f"the environment variable FMU_PYTHON names '{chosen}', whose packages are for"
                 f" {place.get('abi') or 'no Python'} and not for the {abi()} of this process"
             )
-    with contextlib.suppress(OSError):  # nothing may be recorded
-        places.append(read_lines(os.path.join(resources, "python.txt")))
-    return places
+    return [*places, recorded]
 
 
 def ask_interpreter(executable: str, resources: str) -> dict[str, str]:
     """Where the parts of an interpreter are; nothing if it is none."""
+    import subprocess
+
     script = os.path.join(resources, "locate_python.py")
     try:
         answer = subprocess.run([executable, "-I", script], capture_output=True, check=True)
@@ -342,6 +440,8 @@ def ask_interpreter(executable: str, resources: str) -> dict[str, str]:
 
 def abi() -> str:
     """The kind of this Python, for compiled packages."""
+    import sysconfig
+
     return str(sysconfig.get_config_var("SOABI"))
 
 
@@ -357,6 +457,8 @@ def use_packages(place: dict[str, str]) -> bool:
 
 def remedy(needed: list[str]) -> str:
     """What the user can type to have the packages."""
+    import sysconfig
+
     wanted = [line.partition(";") for line in needed]
     packages = " ".join(
         f'"{name.strip()}"' for name, _, marker in wanted if applies(marker.strip())
@@ -403,6 +505,8 @@ def refuse_bytes(slave: Any, reference: int, value: bytes) -> None:
 
 def describe_exception(error: BaseException) -> tuple[str, str]:
     """What a user needs to know of an exception, and what a developer does."""
+    import traceback
+
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     explained = isinstance(error, (FmuLoadError, ValueError, OSError)) and str(error)
     message = str(error) if explained else f"{type(error).__name__}: {error}"

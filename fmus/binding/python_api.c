@@ -68,23 +68,37 @@ static void initialise_without_signals(void) {
 }
 #endif
 
+/* Gives Python a path by one of its functions; it keeps the pointer. */
+static int tell_path(void *library, const char *function, const char *path) {
+    void (*tell)(const wchar_t *);
+    *(void **)&tell = python_symbol(library, function);
+    if (tell) tell(Py_DecodeLocale(path, NULL));
+    return tell != NULL;
+}
+
+/* An interpreter that the FMU carries looks for nothing elsewhere, and says nothing of what it
+   does not find; `site` would look into the user's directory. */
+static int confine(void *library, const char *home) {
+    set_flag(library, "Py_IsolatedFlag");
+    set_flag(library, "Py_NoSiteFlag");
+    set_flag(library, "Py_FrozenFlag");
+    set_flag(library, "Py_DontWriteBytecodeFlag");
+    return tell_path(library, "Py_SetPythonHome", home);
+}
+
 /* Starts an interpreter that leaves its host alone: no signal handlers, no environment variables
    (a bad PYTHONHOME would end the process), no dependence on the host's locale. */
-static int initialise(void *library, const char *executable, char *error, size_t error_size) {
-    void (*set_program_name)(const wchar_t *);
-    *(void **)&set_program_name = python_symbol(library, "Py_SetProgramName");
-    if (!set_program_name) {
-        snprintf(error, error_size, "Python '%s' is too new for this FMU; set FMU_PYTHON.",
-                 executable);
-        return 0;
-    }
+static int initialise(void *library, const PythonPlace *place, char *error, size_t error_size) {
     char *current = setlocale(LC_CTYPE, NULL), locale[256] = "C";
     if (current) snprintf(locale, sizeof locale, "%s", current);
     set_flag(library, "Py_IgnoreEnvironmentFlag");
     set_flag(library, "Py_UTF8Mode");
-    static wchar_t *program_name; /* Python keeps the pointer */
-    program_name = Py_DecodeLocale(executable, NULL);
-    set_program_name(program_name);
+    if (!tell_path(library, "Py_SetProgramName", place->executable) ||
+        (place->home[0] && !confine(library, place->home))) {
+        snprintf(error, error_size, "Python '%s' is too new for this FMU; set FMU_PYTHON.",
+                 place->executable);
+        return 0;
+    }
     initialise_without_signals();
     setlocale(LC_CTYPE, locale);
     PySys_SetObject(EMBEDDED_MARK, PyDict_New());
@@ -271,7 +285,7 @@ static int start(const char *resources, char *error, size_t error_size) {
     PythonPlace *place = calloc(1, sizeof *place);
     if (!running && place) library = python_open(resources, place, error, error_size);
     int ready = library && place && look_up_functions(library, error, error_size) &&
-                (running || initialise(library, place->executable, error, error_size));
+                (running || initialise(library, place, error, error_size));
     free(place);
     return ready;
 }

@@ -32,6 +32,9 @@ static void *open_library(const char *path) {
     return LoadLibraryExA(path, NULL, LOAD_WITH_ALTERED_SEARCH_PATH);
 }
 
+static void *open_needed(const char *path) { return open_library(path); }
+static const char *loading_error(void) { return ""; }
+
 void *python_in_process(void) {
     HMODULE modules[1024];
     DWORD bytes = 0;
@@ -51,6 +54,16 @@ void *python_symbol(void *library, const char *name) { return dlsym(library, nam
 
 /* Global, because Python's extension modules expect to find its symbols in the process. */
 static void *open_library(const char *path) { return dlopen(path, RTLD_NOW | RTLD_GLOBAL); }
+
+static void *open_needed(const char *path) { return dlopen(path, RTLD_NOW | RTLD_LOCAL); }
+
+/* Why the last library could not be opened: a C library that is too old, for one. */
+static const char *loading_error(void) {
+    static char text[512];
+    const char *error = dlerror();
+    snprintf(text, sizeof text, error ? " (%s)" : "", error);
+    return text;
+}
 
 #ifdef __linux__
 /* A host may have loaded libpython privately: then only the list of libraries shows it. */
@@ -130,6 +143,10 @@ static int read_place(FILE *stream, PythonPlace *place) {
             snprintf(place->standard_library, sizeof place->standard_library, "%s", value);
         else if (!strcmp(line, "version"))
             snprintf(place->version, sizeof place->version, "%s", value);
+        else if (!strcmp(line, "home"))
+            snprintf(place->home, sizeof place->home, "%s", value);
+        else if (!strcmp(line, "needed"))
+            snprintf(place->needed, sizeof place->needed, "%s", value);
     }
     return read;
 }
@@ -199,14 +216,44 @@ static void *open_requested(const char *executable, const char *resources, Pytho
     return NULL;
 }
 
-static void *open_recorded(const char *resources, PythonPlace *place, char *error, size_t size) {
+/* What the build wrote down. */
+static int read_recorded(const char *resources, PythonPlace *place) {
     char path[PATH_SIZE + 32];
     memset(place, 0, sizeof *place);
     snprintf(path, sizeof path, "%s%cpython.txt", resources, PATH_SEPARATOR);
     FILE *file = fopen(path, "r");
     int recorded = file && read_place(file, place);
     if (file) fclose(file);
-    if (!recorded) {
+    return recorded;
+}
+
+/* Puts a path before another one. */
+static void prepend(const char *folder, char *path, size_t size) {
+    char inner[PATH_SIZE];
+    snprintf(inner, sizeof inner, "%s", path);
+    path[0] = 0;
+    append(path, size, "%s%c%s", folder, PATH_SEPARATOR, inner);
+}
+
+/* The interpreter that the FMU carries. What its library and its modules need of others than the
+   C library is opened first: the loader takes a library that is open for one that is looked for
+   by its name. */
+static void *open_carried(const char *resources, PythonPlace *place, char *error, size_t size) {
+    prepend(resources, place->home, sizeof place->home);
+    prepend(resources, place->library, sizeof place->library);
+    prepend(resources, place->executable, sizeof place->executable);
+    for (char *name = strtok(place->needed, ":"); name; name = strtok(NULL, ":")) {
+        char path[2 * PATH_SIZE];
+        snprintf(path, sizeof path, "%s%c%s", place->home, PATH_SEPARATOR, name);
+        if (!open_needed(path)) append(error, size, "; cannot open '%s'", path);
+    }
+    void *library = open_library(place->library);
+    if (!library) append(error, size, "; cannot open '%s'%s", place->library, loading_error());
+    return library;
+}
+
+static void *open_recorded(const char *resources, PythonPlace *place, char *error, size_t size) {
+    if (!read_recorded(resources, place)) {
         append(error, size, "; the FMU records no interpreter");
         return NULL;
     }
@@ -255,6 +302,15 @@ static void append_requirements(const char *resources, char *text, size_t size) 
 void *python_open(const char *resources, PythonPlace *place, char *error, size_t error_size) {
     char tried[8 * PATH_SIZE] = "";
     void *library = NULL;
+    if (read_recorded(resources, place) && place->home[0]) {
+        library = open_carried(resources, place, tried, sizeof tried);
+        if (!library)
+            snprintf(error, error_size,
+                     "The interpreter that this FMU carries does not start here%s. The machine"
+                     " needs a C library as new as that of the machine that built the FMU.",
+                     tried);
+        return library;
+    }
     const char *requested = getenv("FMU_PYTHON");
     if (requested && requested[0]) {
         library = open_requested(requested, resources, place, tried, sizeof tried);

@@ -10,6 +10,8 @@ typedef struct {
     char library[PATH_SIZE];
     char standard_library[PATH_SIZE];
     char version[16];
+    char home[PATH_SIZE];         /* of an interpreter that the FMU carries, else empty */
+    char needed[PATH_SIZE];       /* libraries that one needs, from there, joined by colons */
 } PythonPlace;
 
 /* Looks up a symbol in a library opened by `python_open`. */
@@ -18,9 +20,9 @@ void *python_symbol(void *library, const char *name);
 /* The library of a Python that already runs in this process, or NULL. */
 void *python_in_process(void);
 
-/* Opens the library of a Python for this FMU: environment variable FMU_PYTHON, the place that
-   was recorded when the FMU was built, then the usual names. Fills `place`, or returns NULL
-   and fills `error` with all that was tried. */
+/* Opens the library of a Python for this FMU: the one that it carries, if it does; else that of
+   the environment variable FMU_PYTHON, the place that was recorded when the FMU was built, then
+   the usual names. Fills `place`, or returns NULL and fills `error` with all that was tried. */
 void *python_open(const char *resources, PythonPlace *place, char *error, size_t error_size);
 
 #endif

@@ -1,6 +1,6 @@
 """Run an FMU in many ways, in a process of its own, to learn which kernels it calls.
 
-    python exercise.py RESOURCES ANSWER [--bare]
+    python exercise.py RESOURCES ANSWER [--bare | --standalone [--blind]]
 
 The FMU lies unpacked in ``RESOURCES`` and is loaded as its binding loads it. It runs with its start
 values, in each scene that it carries, with a scene whose bodies move, from a saved state, and with
@@ -9,9 +9,12 @@ under other settings, too (``BASES``). What is refused is passed over. A kernel 
 kinds of arguments only where a setting or a scene says so, so that these runs call all.
 
 ``ANSWER`` becomes JSON: ``kernels``, each with module, name, line and kinds of its arguments;
-``made``, those that were compiled or came out of a cache; ``refused``, the settings that were.
+``made``, those that were compiled or came out of a cache; ``refused``, the settings that were;
+``modules``, the names of those that were imported from files.
 
-With ``--bare`` neither Numba nor LLVM can be imported, as where they are not installed.
+With ``--bare`` neither Numba nor LLVM can be imported, as where they are not installed. With
+``--standalone`` nor can what standalone FMUs do not carry, and tables are written as CSV; with
+``--blind`` nor what only those carry that open scenes.
 
 This file imports nothing of the project: the FMU brings its own.
 """
@@ -29,6 +32,10 @@ from typing import Any
 
 #: Packages that an FMU can do without.
 NOT_NEEDED = ("numba", "llvmlite")
+#: What a standalone FMU does without: PyArrow alone has 170 MB, OpenSSL's library 5 MB.
+NOT_CARRIED = (*NOT_NEEDED, "pyarrow", "_bz2", "_hashlib", "_lzma", "_ssl", "bz2", "lzma")
+#: Packages that only FMUs need that open scenes.
+SEEING = ("embreex", "PIL", "pydantic", "trimesh")
 
 #: Numbers that make runs short; they decide nothing else.
 SMALL: dict[str, Any] = {
@@ -81,29 +88,33 @@ STEPPING = 4
 
 
 class Blocker:
-    """Finds no package that an FMU can do without."""
+    """Finds none of some packages."""
 
-    @staticmethod
-    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+    def __init__(self, packages: tuple[str, ...]) -> None:
+        self._packages = packages
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         """Refuse to look for such a package."""
         del path, target
-        if name.partition(".")[0] in NOT_NEEDED:
+        if name.partition(".")[0] in self._packages:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 class Exercise:
     """An unpacked FMU, and what came of its runs."""
 
-    def __init__(self, resources: Path, folder: str) -> None:
+    def __init__(self, resources: Path, folder: str, options: list[str]) -> None:
         self._resources, self._folder = str(resources), folder
         self._loader = module_at(resources / "fmu_loader.py")
         manifest = self._loader.read_lines(str(resources / "fmu.txt"))
-        self._home = self._loader.load_packages(self._resources, manifest)
-        self._compiling = importlib.import_module(f"{self._home}sensor_models.kernels.compiling")
-        if "--bare" not in sys.argv:
+        self.home = self._loader.load_packages(self._resources, manifest)
+        self._compiling = importlib.import_module(f"{self.home}sensor_models.kernels.compiling")
+        if not options:
             self._compiling.cache.store()  # stays where it is
         os.environ["SENSOR_FMUS_CACHE_DIR"] = folder  # so that each scene is read from its files
-        self._model = self._loader.load_class(manifest, self._resources, self._home)
+        self._model = self._loader.load_class(manifest, self._resources, self.home)
+        self._tables = dict(formats(self._model)) if "--standalone" in options else {}
+        self._is_blind = "--blind" in options
         self.refused: list[str] = []
         self._number = 0
 
@@ -111,7 +122,7 @@ class Exercise:
         """All runs."""
         self.run({}, is_needed=True)
         self.run({})  # with a scene that was read before
-        if "scene_handle" in self._model.table().by_name:
+        if "scene_handle" in self._model.table().by_name and not self._is_blind:
             self.run({}, moves=True)
         scenes = Path(self._resources, "scenes")
         for scene in sorted(scenes.iterdir()) if scenes.is_dir() else ():
@@ -143,7 +154,7 @@ class Exercise:
         slave = self._new(self._model, slaves)
         by_name = slave.table().by_name
         files = {"output_directory": self._folder, "record": True}
-        for name, value in {**SMALL, **files, **settings}.items():
+        for name, value in {**SMALL, **files, **self._tables, **settings}.items():
             if name in by_name:
                 slave.values.set(by_name[name], value)
         scene = self._environment(slaves) if moves else None
@@ -159,7 +170,7 @@ class Exercise:
         slave.terminate()
 
     def _environment(self, slaves: list[Any]) -> Any:
-        name = f"{self._home}fmus.environment_fmu"
+        name = f"{self.home}fmus.environment_fmu"
         model = importlib.import_module(name).EnvironmentFmu
         if not Path(self._resources, "scenes").is_dir():
             scene = Path(self._folder, "scene.toml")
@@ -197,6 +208,20 @@ def alternatives(model: Any) -> Iterator[dict[str, Any]]:
                 yield {parameter.name: int(value)}
 
 
+def formats(model: Any) -> Iterator[tuple[str, int]]:
+    """The parameters that start with Parquet as the format of a table, and CSV's number."""
+    for parameter in model.table().of_causality("parameter"):
+        choices = parameter.quantity.choices
+        if choices is not None and choices(parameter.start).name == "parquet":
+            yield parameter.name, int(choices["csv"])
+
+
+def imported(home: str) -> list[str]:
+    """The modules that were imported from files; those of the FMU under their plain names."""
+    found = [n for n, module in list(sys.modules.items()) if getattr(module, "__file__", None)]
+    return sorted(name.removeprefix(home) for name in found)
+
+
 def begin(slave: Any) -> None:
     """Initialise an instance."""
     slave.setup_experiment(0.0, None, None)
@@ -228,15 +253,23 @@ def handle_of(environment: Any) -> int:
 def main(arguments: list[str]) -> None:
     """Run the FMU and write the answer."""
     resources, answer, *options = arguments
-    if "--bare" in options:
-        sys.meta_path.insert(0, Blocker)
+    if options:
+        carried_by_none = NOT_CARRIED if "--standalone" in options else NOT_NEEDED
+        sys.meta_path.insert(
+            0, Blocker((*carried_by_none, *(SEEING if "--blind" in options else ())))
+        )
     with tempfile.TemporaryDirectory() as folder:
-        exercise = Exercise(Path(resources), folder)
+        exercise = Exercise(Path(resources), folder, options)
         exercise.run_all()
     kernels = sorted(exercise.kernels(), key=lambda kernel: kernel.place())
     called = [(k.place(), k.kinds()) for k in kernels if k.kinds()]
     made = [k.place() for k in kernels if k.stats.compiled or k.stats.from_cache]
-    known = {"kernels": called, "made": made, "refused": exercise.refused}
+    known = {
+        "kernels": called,
+        "made": made,
+        "refused": exercise.refused,
+        "modules": imported(exercise.home),
+    }
     Path(answer).write_text(json.dumps(known), encoding="utf-8")
 
 

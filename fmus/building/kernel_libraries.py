@@ -236,10 +236,14 @@ def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def run_script(
-    script: str, environment: Mapping[str, str], *arguments: object, heard: Say = lambda _: None
+    script: str,
+    environment: Mapping[str, str],
+    *arguments: object,
+    heard: Say = lambda _: None,
+    flags: Sequence[str] = (),
 ) -> None:
-    """Run a script of this folder in a process of its own."""
-    command = [sys.executable, str(HERE / script), *map(str, arguments)]
+    """Run a script of this folder in a process of its own; ``flags`` are those of Python."""
+    command = [sys.executable, *flags, str(HERE / script), *map(str, arguments)]
     with (
         tempfile.TemporaryFile("w+") as errors,
         subprocess.Popen(

@@ -6,9 +6,10 @@ its folder, and of the families that this one needs (``NEEDS``). The same source
 compiled kernels again wherever they lie, also after the directory that they were loaded from has
 gone, and an edit compiles only what it may concern.
 
-Directory   environment variable ``SENSOR_FMUS_CACHE_DIR``, else ``sensor-fmus`` in the user's
-            cache directory. In it, one entry for each family, digest, processor and version of
-            Numba and NumPy; in that, one file for each kernel and kinds of its arguments.
+Directory   environment variable ``SENSOR_FMUS_CACHE_DIR`` (``none``: nothing is kept), else
+            ``sensor-fmus`` in the user's cache directory. In it, one entry for each family,
+            digest, processor and version of Numba and NumPy; in that, one file for each kernel
+            and kinds of its arguments.
 Trust       Whoever can write these files runs code here. A directory that somebody else owns or
             can write is refused, and so is one that somebody else can replace, because he can write
             a directory above it or owns a link on the way. On Windows this is left to the access
@@ -27,7 +28,6 @@ start and are kept nowhere, and one warning says so.
 import contextlib
 import functools
 import hashlib
-import importlib.metadata
 import json
 import logging
 import os
@@ -48,6 +48,7 @@ from sensor_models.kernels.machine_code import MachineCode
 from sensor_models.kernels.trust import is_trusted, make_private
 
 DIRECTORY_VARIABLE = "SENSOR_FMUS_CACHE_DIR"
+NOWHERE = "none"
 
 #: Only kernels of this package are cached here.
 KERNELS = __name__.rpartition(".")[0]
@@ -103,6 +104,8 @@ def digests(init_file: str) -> dict[str, str]:
 
 def entry_name(family: str, digest: str) -> str:
     """Name of the entry that holds the kernels of these sources, made by these tools."""
+    import importlib.metadata
+
     # A home directory may serve machines that differ.
     made_by = (importlib.metadata.version("numba"), np.__version__, *_processor())
     key = hashlib.sha256(repr((digest, *made_by)).encode()).hexdigest()[:32]
@@ -123,6 +126,8 @@ def _processor() -> tuple[str, str]:
 def cache_root(environment: Mapping[str, str], platform: str) -> Path:
     """The directory of all entries; ``FileNotFoundError`` if nothing says where it is."""
     chosen = environment.get(DIRECTORY_VARIABLE)
+    if chosen == NOWHERE:
+        raise FileNotFoundError(f"{DIRECTORY_VARIABLE} is {NOWHERE}")
     if chosen:
         return Path(chosen).absolute()  # the working directory may change later
     if platform == "win32":

@@ -13,6 +13,7 @@ Key      of what is read, and of the code that reads it: the sources of ``scene`
          and the version of trimesh. A changed reader finds nothing that an older one has kept.
 Trust    as for compiled kernels (``kernels.cache``): the directory must belong to the user and
          be writable by nobody else. Where there is none, everything is read anew.
+Carried  A standalone FMU has the entries of its scenes beside its packages; it keeps no others.
 Size     at most ``MAX_ENTRIES`` entries and ``MAX_TOTAL`` bytes; what was used longest ago goes
          first.
 """
@@ -28,7 +29,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +37,16 @@ from numpy.typing import NDArray
 
 import sensor_models.core
 import sensor_models.scene
-from sensor_models._digest import digest_of_package
+from sensor_models._digest import digest_of_package, recorded_digest
 from sensor_models.kernels.cache import cache_root
 from sensor_models.kernels.trust import make_private
 
 FOLDER = "scenes"
+#: Beside the package in a standalone FMU: the scenes that it carries, as they are kept.
+CARRIED = "kept-scenes"
 SUFFIX = ".kept"
+#: What the digest of all code that reads scenes is recorded under.
+READERS = "readers"
 
 MAX_ENTRY = 2**29
 MAX_TOTAL = 2**31
@@ -70,6 +74,11 @@ def directory() -> Path | None:
 @cache
 def code_digest() -> str:
     """Digest of all that decides how a file is read."""
+    recorded = recorded_digest(str(sensor_models.scene.__file__), READERS)
+    if recorded is not None:
+        return recorded
+    from importlib import metadata
+
     places = [Path(package.__path__[0]) for package in (sensor_models.core, sensor_models.scene)]
     sources = [digest_of_package(str(place / "__init__.py")) for place in places]
     reader = ""
@@ -95,24 +104,34 @@ def digest_of_data(data: bytes) -> str:
 
 def load(kind: str, key: str) -> tuple[Any, list[NDArray[Any]]] | None:
     """The description and the arrays of an entry; None if there is none, or a damaged one."""
+    name = f"{kind}-{key}{SUFFIX}"
+    for folder in sensor_models.__path__:
+        carried = Path(folder).parent / CARRIED / name
+        if carried.is_file() and (found := _read(carried)) is not None:
+            return found
     place = directory()
     if place is None:
         return None
-    file = place / f"{kind}-{key}{SUFFIX}"
+    found = _read(place / name)
+    if found is not None:
+        with contextlib.suppress(OSError):
+            os.utime(place / name)
+    return found
+
+
+def _read(file: Path) -> tuple[Any, list[NDArray[Any]]] | None:
     try:
         # Arrays of a bytearray can be written, and kernels are compiled for such.
         data = bytearray(file.read_bytes())
         rest = memoryview(data)[_DIGEST:]
         if hashlib.sha256(rest).digest() != data[:_DIGEST]:
             raise ValueError("its digest is another")
-        found = _unpacked(rest)
-        os.utime(file)
+        return _unpacked(rest)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as damage:
         _log.debug("%s is of no use: %s", file, damage)
         return None
-    return found
 
 
 def save(kind: str, key: str, description: Any, arrays: Sequence[NDArray[Any]]) -> None:

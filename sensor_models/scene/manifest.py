@@ -32,12 +32,17 @@ else:
     import tomli as tomllib
 
 MANIFEST_NAME = "scene.toml"
+INSTALLED = "sensor_fmus_project/scenes"
 
 
 def scene_folder(name: str) -> Path:
-    """The folder of a built-in scene: in the resources of an FMU, or beside the package."""
+    """The folder of a built-in scene: in the resources of an FMU, or beside the package.
+
+    An installation has them in a folder with the project's name.
+    """
     # The package may have moved since it was imported, see ``_places``.
-    roots = [Path(folder).parent / "scenes" for folder in sensor_models.__path__]
+    places = [Path(folder).parent for folder in sensor_models.__path__]
+    roots = [place / inner for place in places for inner in ("scenes", INSTALLED)]
     for root in roots:
         if re.fullmatch(r"[A-Za-z0-9_-]+", name) and (root / name / MANIFEST_NAME).is_file():
             return root / name

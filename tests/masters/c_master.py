@@ -26,7 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, Protocol
 
 from tests.masters.c_instance import Growth, Instance
 from tests.masters.compiling import FMI_HEADERS, compile_c
@@ -60,6 +60,13 @@ def build_master(directory: Path) -> Path:
     return compile_c(directory / "c_master", sorted(HERE.glob("*.c")))
 
 
+class Surroundings(Protocol):
+    """What the master runs in: a memory checker, or a root directory of its own."""
+
+    def prefix(self) -> list[str]:
+        """What to put before the master's own command."""
+
+
 @dataclass(frozen=True)
 class Valgrind:
     """How to run the master under valgrind."""
@@ -81,7 +88,7 @@ class CMaster:
         self,
         executable: Path,
         environment: Mapping[str, str] | None = None,
-        valgrind: Valgrind | None = None,
+        within: Surroundings | None = None,
         timeout: float = TIMEOUT,
         directory: Path | None = None,
     ) -> None:
@@ -91,7 +98,7 @@ class CMaster:
         self._numbers = itertools.count(1)
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
         self._process = subprocess.Popen(
-            [*(valgrind.prefix() if valgrind else []), str(executable)],
+            [*(within.prefix() if within else []), str(executable)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

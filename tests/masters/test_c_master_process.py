@@ -93,7 +93,7 @@ def test_nothing_but_the_c_library_is_in_the_process(master: CMaster) -> None:
 def test_master_and_reference_fmu_use_memory_as_they_should(
     master_executable: Path, reference_files: FmuFiles
 ) -> None:
-    with CMaster(master_executable, valgrind=Valgrind()) as master:
+    with CMaster(master_executable, within=Valgrind()) as master:
         library = master.load(reference_files)
         instance = library.instantiate("a", logging=True)
         instance.initialize()
@@ -115,7 +115,7 @@ def test_lost_memory_of_a_library_is_an_error_under_valgrind(
         char *fmi2GetVersion(void) { return malloc(100) == NULL ? "none" : "some"; }"""
     with (
         pytest.raises(MasterDiedError, match="exit code 99") as caught,
-        CMaster(master_executable, valgrind=Valgrind()) as master,
+        CMaster(master_executable, within=Valgrind()) as master,
     ):
         assert library_of(master, tmp_path, code).version() == "some"
     assert "100 bytes in 1 blocks are definitely lost" in caught.value.stderr

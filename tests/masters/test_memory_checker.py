@@ -134,6 +134,6 @@ def test_misuse_of_memory_in_a_library_is_found(
     files.library.parent.mkdir(parents=True)
     flags = ("-shared", "-fPIC", "-fno-builtin", "-Wno-builtin-declaration-mismatch")
     compile_c(files.library, [source], *flags)
-    with CMaster(master_executable, valgrind=checker(report)) as master:
+    with CMaster(master_executable, within=checker(report)) as master:
         master.load(files).version()
     assert kind in [line.split(":")[0] for line in findings(report, files.library.resolve())]

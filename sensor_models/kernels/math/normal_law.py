@@ -19,12 +19,12 @@ used, and those of the inner ones (4 kB) stay in the fastest cache.
 """
 
 import math
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sensor_models.kernels.carried import LIBRARIES
 from sensor_models.kernels.compiling import intrinsic, njit
 
 #: Tails from 2^-54 on; no word of 52 bits makes a shorter one.
@@ -50,6 +50,8 @@ ROOT_HALF = math.sqrt(0.5)
 
 def _fit_parts() -> NDArray[np.float64]:
     """Coefficients of all parts in a row, lowest power first, of a variable in [-1, 1)."""
+    from statistics import NormalDist
+
     inverse = NormalDist().inv_cdf
     nodes = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1))
     to_powers = np.linalg.inv(np.vander(nodes, increasing=True))
@@ -62,7 +64,8 @@ def _fit_parts() -> NDArray[np.float64]:
     return table.ravel()
 
 
-PARTS = _fit_parts()
+if not LIBRARIES.level():  # kernels that an FMU carries have the table in them
+    PARTS = _fit_parts()
 
 
 @intrinsic

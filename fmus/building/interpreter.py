@@ -1,0 +1,309 @@
+"""The interpreter that standalone FMUs carry: that of this build, as files to be packed.
+
+Modules become bytecode that is loaded without a look at its source. Libraries lose their tables of
+symbols. What libraries need of others is asked of the system's loader
+(``ldd``) and carried, but for the C library, the compiler's and that of C++: these are the
+machine's, and must not be older than those of the machine that builds.
+"""
+
+import importlib.metadata
+import importlib.util
+import marshal
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from fmus.binding.fmu_loader import VERSIONS
+from fmus.binding.locate_python import place as place_of_python
+from fmus.building.imports import is_standard
+from fmus.building.sources import BuildError
+
+LICENCES = Path(__file__).parent / "licences"
+
+#: In the resources: the home of the interpreter.
+HOME = "python"
+#: The packages that lie in the resources themselves.
+OWN = ("sensor_models", "fmus", "pythonfmu")
+
+VERSION = f"{sys.version_info[0]}.{sys.version_info[1]}"
+STANDARD, PACKAGES, LIBRARIES = f"lib/python{VERSION}", "packages", "libs"
+if sys.platform == "win32":
+    STANDARD = "Lib"
+
+#: Libraries that every machine has on which the FMU can run.
+OF_THE_SYSTEM = re.compile(
+    r"(ld-linux|linux-vdso|lib(c|m|dl|rt|util|pthread|gcc_s|stdc\+\+)\.so)", re.ASCII
+)
+#: Without docstrings and assertions.
+OPTIMIZE = 2
+
+#: In an ELF file, the kind of a section that has no content, and the mark of one that is loaded.
+SHT_NOBITS, SHF_ALLOC = 8, 2
+
+Files = Iterator[tuple[str, bytes]]
+
+
+def files(modules: Mapping[str, Path], with_embree: bool) -> Files:
+    """The interpreter with these modules, as it goes into the resources."""
+    binaries = [python_library(), *(f for f in modules.values() if f.suffix != ".py")]
+    tops = {name.partition(".")[0] for name in modules if not is_standard(name)} - {*OWN}
+    if with_embree:
+        tops.add("embreex")
+        init = origin("embreex")
+        yield f"resources/{HOME}/{PACKAGES}/embreex/__init__.pyc", bytecode(init, init.name)
+        binaries.append(embree_library(init.parent))
+        yield place_of_package_file(binaries[-1]), stripped(binaries[-1])
+    yield f"resources/{HOME}/{python_library().name}", stripped(python_library())
+    yield from (module_file(name, file) for name, file in modules.items())
+    needed = libraries_needed_by(binaries)
+    yield from ((library_place(file), stripped(file)) for file in needed)
+    own = [f"{LIBRARIES}/{file.name}" for file in needed if not is_in_packages(file)]
+    versions = {"python": " ".join(sys.version.split()), **dict(distributions(tops))}
+    yield f"resources/{HOME}/{VERSIONS}", _lines(versions)
+    yield "resources/python.txt", _lines(place(own))
+    for name, version in distributions(tops):  # as pip would write it, for other interpreters
+        text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        folder = f"resources/{HOME}/{PACKAGES}/{name}-{version}.dist-info"
+        yield f"{folder}/METADATA", text.encode()
+
+
+def place(needed: Sequence[str]) -> dict[str, str]:
+    """Where the parts are, for the binding and the loader; relative to the resources."""
+    known = place_of_python()
+    return {
+        "version": known["version"],
+        "abi": known["abi"],
+        "home": HOME,
+        "executable": f"{HOME}/bin/python{VERSION}",
+        "library": f"{HOME}/{python_library().name}",
+        "packages": f"{HOME}/{PACKAGES}",
+        "folders": f"{STANDARD}:{PACKAGES}",
+        "needed": ":".join(needed),
+    }
+
+
+def surroundings(resources: Path) -> dict[str, str]:
+    """The environment in which this interpreter uses what an FMU carries, and nothing else."""
+    home = resources / HOME
+    return {
+        "PYTHONHOME": str(home),
+        "PYTHONPATH": str(home / PACKAGES),
+        "PYTHONNOUSERSITE": "1",
+        "LD_LIBRARY_PATH": f"{python_library().parent}:{home / LIBRARIES}",
+    }
+
+
+def _lines(pairs: Mapping[str, str]) -> bytes:
+    return "".join(f"{key}={value}\n" for key, value in pairs.items()).encode()
+
+
+# ---- modules -------------------------------------------------------------------------------------
+
+
+def module_file(name: str, file: Path) -> tuple[str, bytes]:
+    """A module as it goes into the resources."""
+    folder = f"{HOME}/{STANDARD if is_standard(name) else PACKAGES}/"
+    if name.partition(".")[0] in OWN:
+        folder = ""
+    inner = name.replace(".", "/")
+    if file.suffix != ".py":
+        return f"resources/{folder}{Path(inner).parent / file.name}", stripped(file)
+    inner += "/__init__.py" if file.name == "__init__.py" else ".py"
+    return f"resources/{folder}{inner}c", bytecode(file, inner)
+
+
+@cache
+def bytecode(file: Path, name: str) -> bytes:
+    """A compiled module, with no place of this machine in it."""
+    code = compile(file.read_bytes(), name, "exec", dont_inherit=True, optimize=OPTIMIZE)
+    unchecked = (1).to_bytes(4, "little") + bytes(8)
+    return importlib.util.MAGIC_NUMBER + unchecked + marshal.dumps(code)
+
+
+def origin(package: str) -> Path:
+    """The file of an installed package."""
+    found = importlib.util.find_spec(package)
+    if found is None or found.origin is None:
+        raise BuildError(f"the package {package} is not installed")
+    return Path(found.origin)
+
+
+def distributions(packages: Iterable[str]) -> list[tuple[str, str]]:
+    """The installed distributions that bring these packages, and their versions."""
+    known = importlib.metadata.packages_distributions()
+    names = {name for package in packages for name in known.get(package, ())}
+    return [(name, importlib.metadata.version(name)) for name in sorted(names)]
+
+
+# ---- libraries -----------------------------------------------------------------------------------
+
+
+@cache
+def python_library() -> Path:
+    """The shared library of this interpreter."""
+    library = place_of_python()["library"]
+    if not library:
+        raise BuildError(f"{sys.executable} has no shared library, which a standalone FMU carries")
+    return Path(library)
+
+
+def embree_library(package: Path) -> Path:
+    """The library that the package embreex brings."""
+    from sensor_models.kernels.tracing.embree import library_candidates
+
+    found = next(library_candidates(package), None)
+    if found is None:
+        raise BuildError(f"no library of Embree lies beside {package}")
+    return found
+
+
+def is_in_packages(file: Path) -> bool:
+    """Whether a library came with an installed package."""
+    return any(file.is_relative_to(folder) for folder in package_folders())
+
+
+@cache
+def package_folders() -> tuple[Path, ...]:
+    """Where packages are installed."""
+    paths = sysconfig.get_paths()
+    return tuple({Path(paths["platlib"]).resolve(), Path(paths["purelib"]).resolve()})
+
+
+def place_of_package_file(file: Path) -> str:
+    """Where a file of an installed package goes: to the same place among those carried."""
+    file = file.resolve()
+    folder = next(folder for folder in package_folders() if file.is_relative_to(folder))
+    return f"resources/{HOME}/{PACKAGES}/{file.relative_to(folder).as_posix()}"
+
+
+def library_place(file: Path) -> str:
+    """Where a library goes."""
+    if is_in_packages(file):
+        return place_of_package_file(file)
+    return f"resources/{HOME}/{LIBRARIES}/{file.name}"
+
+
+def libraries_needed_by(binaries: Iterable[Path]) -> list[Path]:
+    """All libraries to carry beside these; what others need comes before them."""
+    found = {library for file in binaries for library in needed_by(file)}
+    return sorted(found - {python_library().resolve()}, key=lambda f: (len(needed_by(f)), f.name))
+
+
+@cache
+def needed_by(file: Path) -> frozenset[Path]:
+    """The libraries that one needs, directly or not, under the names that it knows them by."""
+    if sys.platform == "win32":  # extension modules have theirs beside them
+        return frozenset()
+    command = ["ldd", str(file)]
+    environment = {**os.environ, "LC_ALL": "C"}
+    answer = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    found = set()
+    for line in answer.stdout.splitlines():
+        name, _, target = (part.strip() for part in line.partition("=>"))
+        if OF_THE_SYSTEM.match(Path(name).name) or not target:
+            continue
+        if target == "not found":
+            raise BuildError(f"{file} needs {name}, which is not on this machine")
+        found.add(Path(os.path.normpath(target.rpartition(" (")[0])))
+    return frozenset(library for library in found if "libpython" not in library.name)
+
+
+@cache
+def stripped(file: Path) -> bytes:
+    """A library without what only debuggers and linkers read, and without this machine's places."""
+    content = without_symbols(file.read_bytes())
+    # The loader would look for libraries where this interpreter was installed.
+    installed = str(sysconfig.get_config_var("LIBDIR") or "").encode()
+    anywhere = b"$ORIGIN"
+    if is_in_packages(file) or len(installed) < len(anywhere):
+        return content
+    padded = anywhere.ljust(len(installed), b"\0")
+    return content.replace(installed + b"\0", padded + b"\0")
+
+
+def without_symbols(library: bytes) -> bytes:
+    """An ELF file with what is loaded of it, and without its table of sections.
+
+    ``strip`` does less, and would move parts of libraries that the tools have edited which repair
+    wheels: these do not survive it.
+    """
+    if library[:5] != b"\x7fELF\x02":  # no file of 64 bit
+        return library
+    changed = bytearray(library)
+    segments, sections = struct.unpack_from("<QQ", library, 32)
+    size, count, section_size, section_count = struct.unpack_from("<HHHH", library, 54)
+    for k in range(section_count):
+        kind, flags, _, offset, length = struct.unpack_from(
+            "<IQQQQ", library, sections + k * section_size + 4
+        )
+        if kind != SHT_NOBITS and not flags & SHF_ALLOC:
+            changed[offset : offset + length] = bytes(length)
+    end = segments + size * count
+    for k in range(count):
+        offset, _, _, length = struct.unpack_from("<QQQQ", library, segments + k * size + 8)
+        end = max(end, offset + length)
+    struct.pack_into("<Q", changed, 40, 0)
+    struct.pack_into("<HH", changed, 60, 0, 0)
+    return bytes(changed[:end])
+
+
+# ---- licences ------------------------------------------------------------------------------------
+
+
+def licence_files(resources: Iterable[str]) -> Files:
+    """The licences of the interpreter, packages and libraries among these resources."""
+    carried = [name.removeprefix(f"resources/{HOME}/") for name in resources if f"/{HOME}/" in name]
+    folder = "documentation/licenses"
+    if not carried:
+        return
+    yield f"{folder}/python.txt", python_licence()
+    for name in carried:
+        first, _, rest = name.partition("/")
+        if first == PACKAGES and rest.endswith(".dist-info/METADATA"):
+            distribution = rest.partition("-")[0]
+            yield from distribution_licences(distribution, f"{folder}/{distribution}")
+        elif first == LIBRARIES:
+            yield f"{folder}/{rest}.txt", system_licence(rest)
+        elif "libembree" in rest or "libtbb" in rest:
+            yield f"{folder}/embree-and-tbb.txt", (LICENCES / "apache-2.0.txt").read_bytes()
+
+
+def python_licence() -> bytes:
+    """The licence of this interpreter."""
+    folders = [Path(sysconfig.get_path("stdlib")), Path(sys.base_prefix)]
+    for file in (folder / "LICENSE.txt" for folder in folders):
+        if file.is_file():
+            return file.read_bytes()
+    raise BuildError(f"the licence of {sys.executable} is not in {folders}")
+
+
+def distribution_licences(name: str, folder: str) -> Files:
+    """The licences that an installed distribution has brought."""
+    of_licence = re.compile(r"\.dist-info/.*(licen[cs]e|copying|notice)", re.IGNORECASE)
+    for file in importlib.metadata.files(name) or ():
+        if of_licence.search(str(file)) and (path := Path(str(file.locate()))).is_file():
+            inner = str(file).partition(".dist-info/")[2].replace("/", "-")
+            yield f"{folder}-{inner.removeprefix('licenses-')}", path.read_bytes()
+
+
+@cache
+def system_licence(library: str) -> bytes:
+    """The licence of a library of this machine, as Debian and its relatives keep it."""
+    dpkg = shutil.which("dpkg")
+    if dpkg is not None:
+        command = [dpkg, "-S", f"*/{library}"]
+        found = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        package = found.partition(":")[0]
+        file = Path("/usr/share/doc", package, "copyright")
+        if package and file.is_file():
+            return file.read_bytes()
+    return (
+        f"{library} comes from the machine that built this FMU; its licence lies there.\n".encode()
+    )

@@ -1,0 +1,235 @@
+"""What a standalone FMU carries besides an ordinary one: an interpreter and packages.
+
+    resources/python.txt            where they are, for the binding and ``fmu_loader.py``
+    resources/python/               the interpreter's home: its library
+    resources/python/versions.txt   what is there, and its version
+    resources/python/libs/          libraries that it needs of others than the C library
+    resources/python/lib/python3.x/ the used part of the standard library
+    resources/python/packages/      the used part of numpy and others
+    resources/kept-scenes/          the scenes of the FMU, read already
+
+An FMU is run in many ways (``exercise.py --standalone``), which tells the modules that it imports;
+what these may import late is found in their code (``imports.py``). Modules are carried as bytecode
+without docstrings (``interpreter.py``), those of the FMU's own packages, too. The finished FMU is
+run in as many ways with the interpreter's home at what it carries: a module that is missing is an
+error of the build.
+"""
+
+import _imp
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import fmus
+import sensor_models
+from fmus.base import FmuBase
+from fmus.building import interpreter
+from fmus.building.exercise import NOT_CARRIED, SEEING
+from fmus.building.imports import all_in, find_all, is_standard, search_path, with_parents
+from fmus.building.kernel_libraries import Say, digest_of, run_script, write_files
+from fmus.building.sources import BuildError
+from sensor_models._digest import RECORDED, digest_of_package
+from sensor_models.core.spec import SCENE_PACKAGES
+from sensor_models.kernels.cache import DIRECTORY_VARIABLE
+from sensor_models.scene import kept
+from sensor_models.scene.manifest import MANIFEST_NAME, load_scene
+
+HERE = Path(__file__).parent
+
+#: Python without the files by which packages have themselves imported at its start.
+ALONE = ("-S", "-s")
+
+_NOT_WANTED = """
+_pydatetime _pydecimal _pyio asyncio curses distutils doctest ensurepip ftplib http idlelib
+importlib.metadata lib2to3 mailbox multiprocessing pdb pydoc pydoc_data readline rlcompleter smtplib
+socketserver sqlite3 ssl statistics tarfile test tkinter turtle unittest urllib.request venv
+webbrowser xmlrpc
+sensor_models.pictures fmus.building fmus.reference fmus.systems
+numpy.distutils numpy.f2py numpy.random numpy.testing numpy.tests
+PIL.ImageShow PIL.ImageTk PIL._avif PIL._imagingcms PIL._imagingft PIL._imagingtk PIL._webp
+pydantic.mypy pydantic.v1 trimesh.viewer
+"""
+#: What is imported only in cases that no FMU comes to: tools for developers, other interpreters,
+#: networks, windows, and what other packages bring along if they are there.
+NOT_WANTED = (*NOT_CARRIED, *_NOT_WANTED.split())
+
+#: Packages of which all is carried: what they import depends on the files that they are given.
+WHOLE = ("PIL", "laspy", "pygeomag")
+
+#: Frozen modules, which are part of the interpreter's library, but are looked for as files, too.
+NOT_ONLY_FROZEN = ("os",)
+
+#: In place of the package's own, which imports what packs FMUs, too.
+PYTHONFMU = b"from .fmi2slave import Fmi2Slave\n"
+
+_ALWAYS = """
+_blake2 _md5 _sha1 _sha2 _sha256 _sha3 _sha512 _strptime traceback
+encodings.ascii encodings.latin_1 encodings.utf_8_sig
+numpy._core._methods numpy._core._dtype numpy._core._dtype_ctypes numpy._core._exceptions
+numpy._core._internal numpy._core._ufunc_config numpy._core.arrayprint numpy._core.multiarray
+numpy.ctypeslib
+"""
+#: What compiled code imports by itself, what is imported to tell of an error, and what hashes
+#: where there is no OpenSSL.
+ALWAYS = _ALWAYS.split()
+
+#: The module that finds Embree by the place of the package embreex.
+EMBREE = "sensor_models.kernels.tracing.embree"
+
+
+_OF_SEEING = """
+camera caster datasets kernels.camera kernels.caster kernels.lidar kernels.light kernels.radar
+kernels.tracing kernels.waveform lidar light log messages radar sight waveform
+"""
+#: Of the FMUs' own packages, what only those use that open scenes.
+OF_SEEING = tuple(f"sensor_models.{name}" for name in _OF_SEEING.split())
+
+
+def check_possible(python: str, platforms: Sequence[str], host: str) -> None:
+    """Refuse what cannot be carried here."""
+    if sys.platform == "darwin":
+        raise BuildError(
+            "--standalone cannot be made on macOS: its loader knows libraries by their places, so"
+            " an interpreter cannot be moved as it is"
+        )
+    if Path(python).resolve() != Path(sys.executable).resolve():
+        raise BuildError("--standalone carries the interpreter that builds, and no other --python")
+    if others := [platform for platform in platforms if platform != host]:
+        raise BuildError(
+            f"--standalone carries the interpreter of this machine: it makes FMUs for {host}, and"
+            f" those for {', '.join(others)} are made there by the same command"
+        )
+
+
+@dataclass(frozen=True)
+class Standalone:
+    """Makes ordinary FMUs standalone, all those of one build."""
+
+    #: What was found and tried is kept here.
+    folder: Path
+    say: Say
+
+    def resources(self, model: type[FmuBase], files: Mapping[str, bytes]) -> dict[str, bytes]:
+        """The resources of an FMU, of which ``files`` are those of an ordinary one."""
+        options = ["--standalone"] if sees(model) else ["--standalone", "--blind"]
+        with tempfile.TemporaryDirectory() as folder:
+            unpacked = Path(folder)
+            write_files(unpacked, {**files, "resources/pythonfmu/__init__.py": PYTHONFMU})
+            modules = self._modules(model, files, unpacked / "resources", options)
+            scenes = sorted(unpacked.glob(f"resources/scenes/*/{MANIFEST_NAME}"))
+            carried = {
+                **{name: content for name, content in files.items() if is_carried(name)},
+                **dict(interpreter.files(modules, EMBREE in modules)),
+                **dict(digest_files()),
+                **dict(kept_scenes(scenes)),
+            }
+        self._try_out(model, carried, options)
+        return carried
+
+    def _modules(
+        self,
+        model: type[FmuBase],
+        files: Mapping[str, bytes],
+        resources: Path,
+        options: Sequence[str],
+    ) -> dict[str, Path]:
+        """The files of the modules that an FMU may import, by name."""
+        answer = self.folder / f"{_digest(files)}.modules"
+        if not answer.is_file():
+            self.say(f"looking for the modules of {model.model_name}")
+            installed = os.pathsep.join(map(str, interpreter.package_folders()))
+            environment = {**os.environ, "PYTHONPATH": installed}
+            run_script("exercise.py", environment, resources, answer, *options, flags=ALONE)
+        imported = json.loads(answer.read_text(encoding="utf-8"))["modules"]
+        # Names of characters are in sources only, which are no more; others were there before they
+        # could be kept away.
+        gone = {*NOT_CARRIED, *(() if sees(model) else ("unicodedata",))}
+        imported = [module for module in imported if module not in gone]
+        start = [m for m in imported if not m.startswith("_") or is_standard(m)]
+        start += ALWAYS
+        packages = {module.partition(".")[0] for module in start}
+        packages -= set() if sees(model) else set(SEEING)
+        start += [m for package in WHOLE if package in packages for m in all_in(package)]
+
+        certain = {part for module in imported for part in with_parents(module)}
+
+        def is_wanted(module: str) -> bool:
+            if _imp.is_frozen(module) and module not in NOT_ONLY_FROZEN:
+                return False
+            known = is_standard(module) or module.partition(".")[0] in packages
+            left_out = NOT_WANTED if sees(model) else (*NOT_WANTED, *OF_SEEING)
+            if "scene_handle" not in model.table().by_name:
+                left_out += ("sensor_models.scene",)
+            is_left_out = any(f"{module}.".startswith(f"{name}.") for name in left_out)
+            return known and (module in certain or not is_left_out)
+
+        return find_all(start, search_path(resources), is_wanted, (*interpreter.OWN, *WHOLE))
+
+    def _try_out(
+        self, model: type[FmuBase], files: Mapping[str, bytes], options: Sequence[str]
+    ) -> None:
+        """Run an FMU with the interpreter's home at what it carries."""
+        proof = self.folder / f"{_digest(files)}.standalone"
+        if proof.is_file():
+            return
+        self.say(f"running {model.model_name} with nothing but what it carries")
+        with tempfile.TemporaryDirectory() as folder:
+            write_files(Path(folder), files)
+            resources, answer = Path(folder, "resources"), Path(folder, "answer")
+            environment = interpreter.surroundings(resources)
+            run_script("exercise.py", environment, resources, answer, *options, flags=ALONE)
+            made = json.loads(answer.read_text(encoding="utf-8"))["made"]
+        if made:
+            raise BuildError(f"{model.model_name} does not carry {made}")
+        proof.touch()
+
+
+def sees(model: type[FmuBase]) -> bool:
+    """Whether an FMU opens scenes itself."""
+    return "scene" in model.table().by_name or bool({*SCENE_PACKAGES} & {*model.PACKAGES})
+
+
+def is_carried(name: str) -> bool:
+    """Whether a file of an ordinary FMU stays as it is: all but the sources of its packages."""
+    return not name.endswith(".py") or name.count("/") == 1
+
+
+def digest_files() -> Iterator[tuple[str, bytes]]:
+    """The digests of sources that are not carried."""
+
+    def digests(package: ModuleType, *patterns: str) -> dict[str, str]:
+        return {pattern: digest_of_package(str(package.__file__), pattern) for pattern in patterns}
+
+    for place, recorded in (
+        ("sensor_models", digests(sensor_models, "**/*")),
+        ("sensor_models/scene", {kept.READERS: kept.code_digest()}),
+        ("fmus", digests(fmus, "*.py", "vehicle/*.py")),
+    ):
+        yield f"resources/{place}/{RECORDED}", json.dumps(recorded).encode()
+
+
+def kept_scenes(manifests: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
+    """Scenes as they are kept when they have been read."""
+    before = os.environ.get(DIRECTORY_VARIABLE)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[DIRECTORY_VARIABLE] = folder
+        try:
+            for manifest in manifests:
+                load_scene(manifest)
+        finally:
+            del os.environ[DIRECTORY_VARIABLE]
+            if before is not None:
+                os.environ[DIRECTORY_VARIABLE] = before
+        for file in sorted(Path(folder).glob(f"{kept.FOLDER}/scene-*")):
+            yield f"resources/{kept.CARRIED}/{file.name}", file.read_bytes()
+
+
+def _digest(files: Mapping[str, bytes]) -> str:
+    """What an FMU and the ways it is run in go by; where its interpreter was changes nothing."""
+    parts = [part for k, v in sorted(files.items()) if "python.txt" not in k for part in (k, v)]
+    return digest_of(sys.version, *parts, (HERE / "exercise.py").read_bytes())

@@ -1,0 +1,282 @@
+"""Standalone FMUs: where there is no Python, beside others, and refused ones. For Linux."""
+
+import ctypes
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+import build_fmus
+from fmus.binding.compile import host_platform
+from tests.masters.c_instance import Instance
+from tests.masters.c_master import CMaster, Library
+from tests.masters.empty_root import EmptyRoot
+from tests.masters.fmu_files import FmuFiles
+from tests.masters.protocol import Reply
+from tests.masters.sensors import copied_to
+from tests.tools import need
+
+#: One that samples, one that sees, and the scene that they share.
+NAMES = ("Encoder", "DepthCamera", "Environment")
+CSV = 1
+STEP, STEPS = 0.01, 100
+
+#: Most bytes of an FMU that samples, and of one that sees.
+LARGEST = {"Encoder": 15 * 2**20, "DepthCamera": 45 * 2**20, "Environment": 45 * 2**20}
+
+SETTINGS: Mapping[str, Mapping[str, float | str]] = {
+    "Encoder": {"sample_rate": 1000.0, "noise.rms": 0.01, "output_format": CSV, "record": True},
+    "DepthCamera": {"width": 64, "height": 48, "noise.on": True, "scene": "yard"},
+    "Environment": {},
+}
+#: Variables that tell what was measured.
+OUTPUTS = {
+    "Encoder": ("position", "speed", "sample.time"),
+    "DepthCamera": ("nearest.range", "nearest.azimuth", "nearest.elevation", "frame.time"),
+    "Environment": (),
+}
+
+
+@pytest.fixture(scope="session")
+def standalone_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Some FMUs, standalone; built once, by the first of the processes that run the tests."""
+    need("shared library of Python")
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    directory, built = shared / "standalone", shared / "standalone.built"
+    with FileLock(shared / "standalone.lock"):
+        if not built.exists():
+            known = build_fmus.fmu_sources()
+            sources = [known[name] for name in NAMES]
+            build_fmus.build(sources, directory, platforms=[host_platform()], standalone=True)
+            built.touch()
+    return directory
+
+
+@pytest.fixture(scope="module")
+def files(
+    standalone_directory: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Mapping[str, FmuFiles]:
+    unpacked = tmp_path_factory.mktemp("standalone")
+    return {
+        name: FmuFiles.unpack(standalone_directory / f"{name}.fmu", unpacked / name)
+        for name in NAMES
+    }
+
+
+@pytest.fixture(scope="module")
+def empty_root(tmp_path_factory: pytest.TempPathFactory) -> EmptyRoot:
+    return EmptyRoot.make(tmp_path_factory.mktemp("empty") / "root")
+
+
+def run(library: Library, output: str) -> Iterator[list[float]]:
+    """What one run of a second gives at the end of each step."""
+    name = library.files.model_identifier
+    instance = library.instantiate("sensor")
+    for variable, value in SETTINGS[name].items():
+        instance.set(variable, value).expect()
+    if "output_directory" in library.files.variables:
+        instance.set("output_directory", output).expect()
+    instance.initialize()
+    for k in range(STEPS):
+        if name == "Encoder":
+            instance.set("joint.position", 0.1 * k).expect()
+        instance.step(k * STEP, STEP).expect()
+        yield [float(instance.get(output)) for output in OUTPUTS[name]]
+    instance.terminate().expect()
+    instance.free()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_runs_where_there_is_nothing_and_as_the_ordinary_one(
+    name: str,
+    standalone_directory: Path,
+    fmu_directory: Path,
+    empty_root: EmptyRoot,
+    master_executable: Path,
+    tmp_path: Path,
+) -> None:
+    empty_root.clear()
+    with empty_root.master() as master:
+        there = list(
+            run(master.load(empty_root.unpack(standalone_directory / f"{name}.fmu")), "/out")
+        )
+    written = empty_root.written()
+    ordinary = FmuFiles.unpack(fmu_directory / f"{name}.fmu", tmp_path / name)
+    output = tmp_path / "out"
+    with CMaster(master_executable, {"HOME": str(tmp_path)}) as master:
+        here = list(run(master.load(ordinary), str(output)))
+    assert there == here
+    assert (len({*map(tuple, there)}) > 1) == bool(OUTPUTS[name])  # it measured something
+    expected = {f.name: f.read_bytes() for f in output.glob("*") if f.suffix != ".jsonl"}
+    assert bool(expected) == bool(OUTPUTS[name])
+    for file in expected:
+        assert written[file] == expected[file], file
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_is_not_larger_than_it_may_be(name: str, standalone_directory: Path) -> None:
+    assert (standalone_directory / f"{name}.fmu").stat().st_size <= LARGEST[name]
+
+
+def test_carries_the_licences_of_all_that_is_inside(standalone_directory: Path) -> None:
+    with zipfile.ZipFile(standalone_directory / "DepthCamera.fmu") as archive:
+        names = archive.namelist()
+    carried = {name.split("/")[3] for name in names if name.startswith("resources/python/packages")}
+    distributions = {n.partition("-")[0] for n in carried if n.endswith(".dist-info")}
+    assert {"numpy", "embreex", "pillow", "pydantic", "trimesh"} <= distributions
+    licences = [n.removeprefix("documentation/licenses/") for n in names if "/licenses/" in n]
+    for distribution in distributions:
+        assert any(licence.startswith(f"{distribution}-") for licence in licences), distribution
+    assert {"python.txt", "embree-and-tbb.txt"} <= set(licences)
+    libraries = [n.rpartition("/")[2] for n in names if n.startswith("resources/python/libs/")]
+    assert {f"{library}.txt" for library in libraries} <= set(licences)
+
+
+def test_no_environment_variable_counts(
+    files: Mapping[str, FmuFiles], master_executable: Path, tmp_path: Path
+) -> None:
+    before = {path: path.stat().st_mtime_ns for path in files["Encoder"].directory.rglob("*")}
+    wrong = {"PYTHONHOME": "/none", "PYTHONPATH": "/none", "FMU_PYTHON": "/none/python"}
+    home = tmp_path / "home"
+    home.mkdir()
+    environment = {**wrong, "HOME": str(home), "SENSOR_FMUS_CACHE_DIR": str(home / "cache")}
+    with CMaster(master_executable, environment) as master:
+        assert len(list(run(master.load(files["Encoder"]), str(tmp_path / "out")))) == STEPS
+    assert list(home.iterdir()) == []
+    after = {path: path.stat().st_mtime_ns for path in files["Encoder"].directory.rglob("*")}
+    assert after == before
+
+
+def test_two_share_one_interpreter_and_a_scene(
+    files: Mapping[str, FmuFiles], master: CMaster, tmp_path: Path
+) -> None:
+    """The first carries less than the second, and its files are gone when the others run."""
+    first = copied_to(files["Encoder"], tmp_path / "first")
+    encoder = master.load(first).instantiate("encoder")
+    encoder.initialize()
+    environment = master.load(files["Environment"]).instantiate("environment")
+    environment.initialize()
+    camera = master.load(files["DepthCamera"]).instantiate("camera")
+    camera.set_integer({"width": 32, "height": 24}).expect()
+    camera.set("scene_handle", int(environment.get("scene_handle"))).expect()
+    camera.initialize()
+    camera.step(0.0, 0.2).expect()
+    assert int(camera.get("frame.count")) > 0
+    encoder.set("joint.position", 1.0).expect()
+    encoder.step(0.0, STEP).expect()
+
+
+def test_comes_and_goes_without_traces(files: Mapping[str, FmuFiles], master: CMaster) -> None:
+    """Each time unpacked anew, as hosts do."""
+    growths = [master.load(files["Encoder"]).cycle(100, STEP).growth for _ in range(3)]
+    assert growths[-1] < 2**20
+    for k in range(20):
+        library = master.load(files["Encoder"])
+        check_it_measures(library.instantiate(f"encoder {k}"), 0.1 * k)
+        library.unload().expect()
+
+
+def test_ten_instances_begin_and_step_in_ten_threads(
+    files: Mapping[str, FmuFiles], master: CMaster
+) -> None:
+    instances, born = master.create_in_threads([master.load(files["Encoder"])] * 10)
+    assert born.integers() == [1] * 10
+    for instance in instances:
+        instance.initialize()
+    reply = master.step_in_threads(instances, 0.0, STEP, STEPS)
+    assert reply.expect().integers() == [STEPS] * 10
+
+
+def check_it_measures(instance: Instance, position: float) -> None:
+    instance.initialize()
+    instance.set("joint.position", position).expect()
+    instance.step(0.0, STEP).expect()
+    assert instance.get("position") == position
+    instance.terminate().expect()
+    instance.free()
+
+
+def refusal(library: Library) -> str:
+    """The message of an FMU that must not come to life."""
+    _, reply = library.try_instantiate("refused")
+    assert reply.words == ("0",)
+    return " ".join(text_of(reply))
+
+
+def text_of(reply: Reply) -> list[str]:
+    return [message.text or "" for message in reply.messages]
+
+
+def test_an_ordinary_one_does_not_join_the_interpreter_of_a_standalone_one(
+    files: Mapping[str, FmuFiles], fmu_directory: Path, master: CMaster, tmp_path: Path
+) -> None:
+    master.load(files["Encoder"]).instantiate("standalone").initialize()
+    ordinary = FmuFiles.unpack(fmu_directory / "Odometer.fmu", tmp_path / "ordinary")
+    message = refusal(master.load(ordinary))
+    assert "Build this FMU with --standalone, too" in message
+    assert "separate process" in message
+
+
+def test_joins_the_interpreter_of_an_ordinary_one(
+    files: Mapping[str, FmuFiles], fmu_directory: Path, master: CMaster, tmp_path: Path
+) -> None:
+    ordinary = FmuFiles.unpack(fmu_directory / "Odometer.fmu", tmp_path / "ordinary")
+    master.load(ordinary).instantiate("ordinary").initialize()
+    check_it_measures(master.load(files["Encoder"]).instantiate("standalone"), 2.0)
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "words"),
+    [
+        ("python/versions.txt", ("numpy=", "numpy=0."), ("carries numpy 0.", "one environment")),
+        ("python/versions.txt", ("python=", "python=2."), ("carries python 2.",)),
+        ("fmu.txt", ("sensor_models=", "sensor_models=0"), ("other sources", "separate")),
+    ],
+)
+def test_one_of_another_version_is_refused(
+    file: str,
+    change: tuple[str, str],
+    words: tuple[str, ...],
+    files: Mapping[str, FmuFiles],
+    master: CMaster,
+    tmp_path: Path,
+) -> None:
+    other = copied_to(files["Encoder"], tmp_path / "other")
+    place = other.directory / "resources" / file
+    place.write_text(place.read_text().replace(*change))
+    master.load(files["Encoder"]).instantiate("first").initialize()
+    message = refusal(master.load(other))
+    assert [word for word in words if word not in message] == []
+
+
+def test_says_what_does_not_open(
+    files: Mapping[str, FmuFiles], master: CMaster, tmp_path: Path
+) -> None:
+    broken = copied_to(files["Encoder"], tmp_path / "broken")
+    (library,) = (broken.directory / "resources/python").glob("libpython3*")
+    library.write_text("no library")
+    message = refusal(master.load(broken))
+    assert "does not start here" in message
+    assert library.name in message
+
+
+def test_parquet_is_refused_with_what_works_instead(
+    files: Mapping[str, FmuFiles], master: CMaster, tmp_path: Path
+) -> None:
+    instance = master.load(files["Encoder"]).instantiate("parquet")
+    instance.set("record", True).expect()
+    instance.set("output_directory", str(tmp_path)).expect()
+    instance.setup().expect()
+    replies = [instance.enter(), instance.exit()]
+    assert "csv" in " ".join(text for reply in replies for text in text_of(reply))
+
+
+def test_libraries_without_symbols_still_open(files: Mapping[str, FmuFiles]) -> None:
+    """Each one of those that need no interpreter."""
+    home = files["DepthCamera"].directory / "resources/python"
+    opened = [ctypes.CDLL(str(path)) for path in sorted((home / "libs").iterdir())]
+    assert opened
