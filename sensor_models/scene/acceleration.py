@@ -48,6 +48,7 @@ from sensor_models.kernels.tracing.scene_view import (
     SceneView,
 )
 from sensor_models.scene.checks import checked_mesh, checked_transform
+from sensor_models.scene.devices import device_for
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.model import Instance, Mesh, Scene
 
@@ -85,10 +86,10 @@ class Acceleration:
         self.poses = np.array([[*b.position, *b.orientation] for b in scene.bodies]).reshape(-1, 7)
         #: The scene with its bodies there.
         self.view = self._new_view(len(scene.volumes))
-        self.device = embree.new_device(threads)
+        self.device = device_for(threads)
         self._scenes: list[int] = []
-        #: Frees everything of Embree's, once.
-        self.release = weakref.finalize(self, _release, self.device, self._scenes)
+        #: Frees the scenes of Embree's, once.
+        self.release = weakref.finalize(self, _release, self._scenes)
         try:
             self._build()
         except BaseException:
@@ -266,10 +267,9 @@ class Acceleration:
         return int(scene)
 
 
-def _release(device: int, scenes: list[int]) -> None:
+def _release(scenes: list[int]) -> None:
     for scene in scenes:
         library.rtcReleaseScene(scene)
-    library.rtcReleaseDevice(device)
 
 
 def _checked_transforms(owners: list[Instance], scene: Scene) -> Floats:

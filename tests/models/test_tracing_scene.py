@@ -2,6 +2,7 @@
 
 import gc
 import os
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -18,6 +19,7 @@ from sensor_models.kernels.tracing.rays import claim, set_ray, trace_surfaces
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.model import Body, Instance, Medium, MediumVolume
 from sensor_models.scene.tracing import RayScene
+from sensor_models.scene.workers import processors
 from tests import oracles_rays as twin
 
 CUBE = twin.box((1, -1, -1), (2, 1, 1))
@@ -203,6 +205,33 @@ def test_a_forked_child_traces_and_moves():
             os._exit(0 if good else 1)
         _, status = os.waitpid(child, 0)
         assert status == 0
+
+
+#: Builds scenes for one thread, after one for two if that is wanted, and does nothing: how long
+#: the processors were at it. A loaded machine gives a thread that looks for work a tenth of that.
+IDLE = """
+import sys, time
+from sensor_models.scene.manifest import load_scene
+from sensor_models.scene.tracing import RayScene
+from sensor_models.scene.workers import processors
+yard = load_scene("yard")
+if sys.argv[1] == "two":
+    RayScene(yard, threads=2).close()
+scenes = [RayScene(yard, threads=1) for _ in range(3)]
+time.sleep(0.2)
+before = time.process_time()
+time.sleep(2.0)
+print(time.process_time() - before)
+"""
+
+
+@pytest.mark.skipif(processors() < 2, reason="TBB has a thread for each processor")
+@pytest.mark.parametrize("before", ["none", "two"])
+def test_nothing_is_at_work_when_scenes_for_one_thread_are_built(before):
+    ended = subprocess.run(
+        [sys.executable, "-c", IDLE, before], check=True, capture_output=True, text=True
+    )
+    assert float(ended.stdout) < 0.05
 
 
 @njit(nogil=True)
