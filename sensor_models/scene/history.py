@@ -12,7 +12,8 @@ sensor continues with the same bits whatever the scene still knows.
 """
 
 import math
-from collections.abc import Mapping
+import weakref
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -126,13 +127,19 @@ def same_instant(time: float, other: float) -> bool:
     return abs(time - other) <= INSTANT * max(1.0, abs(time))
 
 
+def _nobody() -> None:
+    """A reference to no scene."""
+
+
 class Sight:
     """What a sensor that takes frames knows of the bodies around it."""
 
     def __init__(self) -> None:
         self._known = History.nothing()
         self._scene = 0  # unknown, as after a saved state: handles may be others then
-        self._record, self._since = NOTHING, math.inf  # what was taken over last
+        # What was taken over last, and from where: a number may stand for another scene later.
+        self._source: Callable[[], SceneHandle | None] = _nobody
+        self._record, self._since = NOTHING, math.inf
         self._unmoved: tuple[History, MovingBodies] | None = None
 
     def follow(self, scene: "SceneHandle", since: float) -> None:
@@ -140,8 +147,9 @@ class Sight:
         if self._scene not in (0, scene.number):
             self._known = History.nothing()
         record = scene.record  # before what it counts, so that a newer one is taken over next time
-        if (scene.number, record) != (self._scene, self._record) or since < self._since:
+        if scene is not self._source() or record != self._record or since < self._since:
             self._known = self._known.followed_by(scene.history(since))
+        self._source = weakref.ref(scene)
         self._scene, self._record, self._since = scene.number, record, since
         self._known = self._known.since(since)
 
