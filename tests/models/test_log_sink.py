@@ -1,13 +1,18 @@
-"""One sensor's part of a log: samples that are taken, taken back and written."""
+"""One sensor's part of a log: samples that are taken, taken back and written, and when."""
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from mcap.reader import make_reader
 
 from sensor_models.core.sensor import Result
+from sensor_models.log import shared
 from sensor_models.log import sink as module
+from sensor_models.log.mcap import Schema
+from sensor_models.log.reading import read_summary
+from sensor_models.log.shared import Message, leave_log, use_log
 from sensor_models.log.sink import LogSink
 from sensor_models.wheel.sensors import ODOMETER
 
@@ -75,3 +80,23 @@ def test_samples_in_order_take_nothing_back_and_wait_in_bounded_memory(
     assert looks == []
     assert max(waiting) == most
     assert distances(tmp_path / "log.mcap") == [float(number) for number in range(1050)]
+
+
+def test_small_messages_are_on_the_disk_once_they_are_a_second_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a killed run leaves lacks no more than a second: here on a clock of our own."""
+    now = [0.0]
+    monkeypatch.setattr(shared, "clock", SimpleNamespace(monotonic=lambda: now[0]))
+    log = use_log(str(tmp_path / "log.mcap"))
+    ticket, plain, written = log.join("one"), Schema("plain", "jsonschema", b"{}", "json"), []
+    for k in range(6):
+        message = Message("/one", plain, float(k), (b"{}",))
+        log.take(ticket, k + 0.5, lambda message=message: [message])
+        log.wait()
+        with log.path.open("rb") as stream:
+            written.append(read_summary(stream).messages)
+        now[0] += 0.6
+    assert written == [0, 0, 3, 3, 5, 5]
+    log.leave(ticket)
+    leave_log(log)
