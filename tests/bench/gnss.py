@@ -126,7 +126,7 @@ def fmu_bars(master: Path, files: FmuFiles) -> list[Bar]:
         Bar("GNSS FMU, canyon, step", whole_step(**canyon), 20.0, "us", every),
         Bar("GNSS FMU, fixed, C master", best(), 2.0, "us", every),
         Bar("GNSS FMU, pseudorange, C master", best(integers=ranges), 15.0, "us", every),
-        Bar("GNSS FMU, canyon, C master", best(**canyon), 40.0, "us", every),
+        Bar("GNSS FMU, canyon, C master", best(**canyon), 20.0, "us", every),
         Bar("GNSS FMU, canyon, C master", best(**canyon, step=0.01), 5.0, "us", between),
         Bar("GNSS FMU, image, C master", best(**canyon, integers=image), 60.0, "us", every),
         Bar("GNSS FMU, fixed and NMEA, C master", best(nmea=True), 150.0, "us", every),
