@@ -305,6 +305,14 @@ def write_docs(wanted: Sequence[Source], directory: Path) -> Path:
     return directory / "index.html"
 
 
+def _say(message: str) -> None:
+    print(message, flush=True)
+
+
+def _say_nothing(message: str) -> None:
+    del message
+
+
 def build(
     wanted: Sequence[Source],
     output: Path,
@@ -321,11 +329,7 @@ def build(
     """
     if standalone:
         check_possible(python, platforms, binding.host_platform())
-
-    def say(message: str) -> None:
-        if not quiet:
-            print(message, flush=True)
-
+    say = _say_nothing if quiet else _say
     place = python_place(python)
     libraries = binding.compile_binding(BINDING_CACHE, platforms, say)
     missing = [p for p in platforms if p not in libraries]

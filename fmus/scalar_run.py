@@ -32,8 +32,14 @@ if TYPE_CHECKING:
 
 Arrays = dict[str, NDArray[Any]]
 
-#: Samples that wait for a log, whose other sensors wait for them.
-LOG_ROWS = 64
+#: Samples that wait for a log at most, and for how long, s: its other sensors wait for them, and
+#: none of that is on the disk if the process is killed. Without a rate there is one in each step.
+LOG_ROWS, LOG_LAG, LOG_ROWS_OF_STEPS = 64, 0.1, 8
+
+
+def rows_for_log(rate: float) -> int:
+    """Samples that wait for a log before Python is entered."""
+    return max(1, min(LOG_ROWS, int(LOG_LAG * rate))) if rate > 0.0 else LOG_ROWS_OF_STEPS
 
 
 class _Recorder:
@@ -91,7 +97,7 @@ class ScalarRun:
         self.step: Step = self._sensor.step(
             storage=_storage_of(fmu),
             sink=self._recorder if is_read else None,
-            rows=LOG_ROWS if self._wants_log else RING_ROWS,
+            rows=rows_for_log(setup.sampling.sample_rate) if self._wants_log else RING_ROWS,
             watched=(SCENE_HANDLE,) if fmu.spec.sees else (),
             resolve=self._look_at_scene,
         )

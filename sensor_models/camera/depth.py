@@ -118,14 +118,12 @@ class DepthCamera:
             raise ParameterError("noise.disparity needs a pinhole, whose rays have a disparity")
         self._wanted = {
             "image": own.return_image,
-            "distance": distances,
             "points": own.return_pointcloud,
-            "entity": own.segmentation,
-            "label": own.segmentation,
             "face": own.return_faces,
             "normal": own.return_normals,
+            **dict.fromkeys(("distance", "status"), distances),
+            **dict.fromkeys(("entity", "label"), own.segmentation),
             **dict.fromkeys(("met", "owner", "material"), first_hits),
-            "status": distances,
         }
         self._axes = pixel_rays(own)[:, :, 0].reshape(-1, 3)
         self._directions = self._axes

@@ -33,6 +33,7 @@ from sensor_models.gnss.texts import Texts
 from sensor_models.kernels.gnss import dilution, multipath, receiver
 from sensor_models.kernels.gnss import layout as at
 from sensor_models.kernels.gnss import sky as above
+from sensor_models.kernels.tracing.scene_view import SceneView
 from sensor_models.scene.tracing import MovingBodies, RayScene
 
 Floats = NDArray[np.float64]
@@ -120,10 +121,14 @@ class HidingScene:
         if multipath_is == Multipath.image:
             self._mirrors = find_mirrors(rays.scene)
 
-    def look(self, place: Floats, sky: Floats, bodies: MovingBodies | None) -> None:
-        """Mark in a sky what cannot be seen from a place, its bodies being where they are."""
+    def view_of(self, bodies: MovingBodies | None) -> SceneView:
+        """The scene with its bodies where they are."""
+        return self._rays.view_of(bodies)
+
+    def look(self, place: Floats, sky: Floats, view: SceneView) -> None:
+        """Mark in a sky what cannot be seen from a place."""
         args = (self._opaque, place, self._mirrors, sky)
-        self._rays.run(multipath.look, *args, bodies=bodies, threads=1)
+        self._rays.run(multipath.look, *args, view=view, threads=1)
 
 
 class Gnss:
@@ -202,7 +207,7 @@ class Gnss:
             self._refuse(begun, time, body)
         else:
             self._refuse(self._begin(index, time, body), time, body)
-            self._scene.look(self._place, self._sky, bodies)
+            self._scene.look(self._place, self._sky, self._scene.view_of(bodies))
             receiver.finish(p, world, keys, index, time, True, orbits, *own)
 
     def _begin(self, index: int, time: float, body: Floats) -> int:

@@ -62,11 +62,15 @@ class KnownScene:
     def __init__(self, handle: SceneHandle, multipath: Multipath) -> None:
         self.handle = handle
         self._hiding = HidingScene(handle.rays(placed=False), multipath)
+        self._bodies: MovingBodies | None = None
+        self._view = self._hiding.view_of(None)
 
     def look(self, place: Floats, sky: Floats, sight: Sight, time: float) -> None:
         """Mark in a sky what cannot be seen at an instant."""
         bodies: MovingBodies | None = sight.over(time, 0.0, 0)[0]
-        self._hiding.look(place, sky, bodies)
+        if bodies is not self._bodies:
+            self._bodies, self._view = bodies, self._hiding.view_of(bodies)
+        self._hiding.look(place, sky, self._view)
 
 
 class GnssSensor(SteppedSensor):

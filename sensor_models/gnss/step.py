@@ -72,18 +72,15 @@ def receiver_plan(
     nowhere = 3 + len(orbits) if ranges else 0
     row_size = steps.VALUES + nowhere + 2
     under_way = rows_under_way(latency_is, rate)
-    sizes = (
-        of.STATE_SIZE + len(orbits) * of.SATELLITE_SIZE,
-        len(SIGNALS) * faults.SLOT_SIZE,
-        latency.ROWS + under_way * row_size if under_way else 0,
-    )
+    on_their_way = latency.ROWS + under_way * row_size if under_way else 0
+    fixed = of.STATE_SIZE + len(SIGNALS) * faults.SLOT_SIZE
     return Plan(
         function=steps.receiver_step,
         reading=GnssReading,
         truth=tuple(name for name, _, _ in Group(BodyState).scalars()),
         parameters=np.append(parameters, latency_is),
         keys=keys,
-        state=np.zeros(sum(sizes)),
+        state=np.zeros(fixed + len(orbits) * of.SATELLITE_SIZE + on_their_way),
         rate=rate,
         faults=tuple(FaultInputs(f"fault.{signal}", signal, False) for signal in SIGNALS),
         extra=np.append(0.0, world),

@@ -49,6 +49,8 @@ LOGGED = np.dtype(
         ("atmospheric", "u1"),
     ]
 )
+#: Samples that can be taken back. A step that is refused after more of them leaves the first ones.
+MOST_PENDING = 1 << 16
 #: The turn from an optical frame (z forward, x right) to that of the sensor.
 OPTICAL = (0.5, -0.5, 0.5, -0.5)
 
@@ -83,7 +85,10 @@ class LogSink:
 
     def append(self, result: Result) -> None:
         """Take a sample; it is written with ``commit``, and replaces one of the same number."""
-        self.rewind(result.number)
+        if self._pending and self._pending[-1].number >= result.number:
+            self.rewind(result.number)
+        if len(self._pending) >= MOST_PENDING:
+            self.commit()
         self._pending.append(result)
 
     def rewind(self, number: int) -> None:

@@ -218,9 +218,9 @@ class OsiMessages:
         """Make the messages of a frame; ``available`` is the instant at which it is known."""
         shot = self._shot(result, scene, available)
         data, view = self._contents(result, shot)
-        self.buffers[osmp.DATA_OUT].put(self._sensor_data(shot, data))
+        self.buffers[osmp.DATA_OUT].put(self._sensor_data(shot, data), available)
         if self._own.sensor_view:
-            self.buffers[osmp.VIEW_OUT].put(self._sensor_view(shot, view))
+            self.buffers[osmp.VIEW_OUT].put(self._sensor_view(shot, view), available)
 
     def _shot(self, result: Result, scene: Any, available: float) -> _Shot:
         middle = result.time + 0.5 * float(result.known.get("duration", 0.0))  # type: ignore[arg-type]

@@ -5,13 +5,15 @@ A binary variable ``P`` is three Integers: the halves of an address, ``P.base.lo
 there are no data.
 
 Outputs live from the end of the step that made them to the start of the second step after: so two
-buffers suffice, which take turns when data are made (``Buffers``). Inputs live while a call lasts,
+buffers suffice, which take turns with the steps that make data (``Buffers``). Of several messages
+of one step nobody sees any but the last. Inputs live while a call lasts,
 so they are read at once and never kept.
 
 Source: OSI Sensor Model Packaging 1.6.0, "Binary variables" and the sections of each kind.
 """
 
 import ctypes
+import math
 import os
 import sys
 from contextlib import suppress
@@ -77,13 +79,21 @@ class Buffers:
         self._buffers = [np.zeros(0, np.uint8), np.zeros(0, np.uint8)]
         self._turn = 0
         self._size = 0
+        self._step = math.nan
 
-    def put(self, parts: "tuple[bytes | Bytes, ...]") -> tuple[int, int, int]:
-        """Keep a message; the Integers that tell where it is."""
+    def put(
+        self, parts: "tuple[bytes | Bytes, ...]", step: float = math.nan
+    ) -> tuple[int, int, int]:
+        """Keep a message; the Integers that tell where it is.
+
+        ``step`` is the end of the step that makes it. A second message of a step takes the place
+        of the first one, so that the one of the step before stays.
+        """
         size = sum(len(part) for part in parts)
         if size > LARGEST:
             raise ParameterError(f"a message of {size} bytes is too long, allowed are {LARGEST}")
-        self._turn = 1 - self._turn
+        if step != self._step:
+            self._turn, self._step = 1 - self._turn, step
         if self._buffers[self._turn].size < size:
             self._buffers[self._turn] = np.empty(size + size // 4, np.uint8)
         at = 0

@@ -72,22 +72,31 @@ class Beams(NamedTuple):
         return azimuth.ravel(), np.tile(self.elevation, self.columns)
 
 
+_SENSOR_INFO = {
+    "prod_pn": "simulated",
+    "prod_sn": str(SERIAL),
+    "image_rev": "ousteros-image-prod-aries-v2.3.0",
+    "build_rev": "v2.3.0",
+    "build_date": "2022-01-01T00:00:00Z",
+    "initialization_id": 1,
+    "status": "RUNNING",
+}
+_SETTINGS = {
+    "udp_port_lidar": LIDAR_PORT,
+    "udp_port_imu": LIDAR_PORT + 1,
+    "udp_profile_lidar": PROFILE,
+    "timestamp_mode": "TIME_FROM_INTERNAL_OSC",
+    "azimuth_window": [0, 360000],
+    "columns_per_packet": COLUMNS_PER_PACKET,
+}
+
+
 def metadata(beams: Beams, rate: int = 10, product: str = "OS-1-128") -> str:
     """What drivers know of the sensor."""
-    mode = f"{beams.columns}x{rate}"
     unit = np.eye(4).ravel().tolist()
     return json.dumps(
         {
-            "sensor_info": {
-                "prod_line": product,
-                "prod_pn": "simulated",
-                "prod_sn": str(SERIAL),
-                "image_rev": "ousteros-image-prod-aries-v2.3.0",
-                "build_rev": "v2.3.0",
-                "build_date": "2022-01-01T00:00:00Z",
-                "initialization_id": 1,
-                "status": "RUNNING",
-            },
+            "sensor_info": {**_SENSOR_INFO, "prod_line": product},
             "lidar_data_format": {
                 "pixels_per_column": beams.rows,
                 "columns_per_packet": COLUMNS_PER_PACKET,
@@ -106,15 +115,7 @@ def metadata(beams: Beams, rate: int = 10, product: str = "OS-1-128") -> str:
             "lidar_intrinsics": {"lidar_to_sensor_transform": unit},
             "imu_intrinsics": {"imu_to_sensor_transform": unit},
             "calibration_status": {"reflectivity": {"valid": False, "timestamp": ""}},
-            "config_params": {
-                "lidar_mode": mode,
-                "udp_port_lidar": LIDAR_PORT,
-                "udp_port_imu": LIDAR_PORT + 1,
-                "udp_profile_lidar": PROFILE,
-                "timestamp_mode": "TIME_FROM_INTERNAL_OSC",
-                "azimuth_window": [0, 360000],
-                "columns_per_packet": COLUMNS_PER_PACKET,
-            },
+            "config_params": {**_SETTINGS, "lidar_mode": f"{beams.columns}x{rate}"},
         },
         indent=1,
     )

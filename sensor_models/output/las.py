@@ -128,33 +128,45 @@ def write_las(
     laspy = _import_laspy(compressed)
     axes = np.stack([_float64(points[axis]) + m for axis, m in zip("xyz", shift, strict=True)])
     finite = np.isfinite(axes).all(axis=0)
-    of_point = (
-        None
-        if packets is None
-        else np.repeat(np.arange(len(packets.rows)), packets.rows["returns"])
-    )
+    of_point = None if packets is None else _packet_of_point(packets)
     if not finite.all():
         points, axes = points[finite], axes[:, finite]
         of_point = None if of_point is None else of_point[finite]
     header = _header(laspy, points.dtype, descriptions, packets)
-    _fit_integers(header, axes)
-    records = laspy.ScaleAwarePointRecord.zeros(len(points), header=header)
-    for axis, values, offset, scale in zip("XYZ", axes, header.offsets, header.scales, strict=True):
-        records[axis] = np.rint((values - offset) / scale).astype(np.int32)
+    records = _placed(laspy, header, axes)
     _fill(records, points, full_intensity)
     if packets is not None and of_point is not None:
         _fill_packets(records, points, packets, of_point)
     # In memory first, so that what the disk refuses is an error of the system and has a reason.
-    stream = BytesIO()
-    backend = laspy.LazBackend.Lazrs if compressed else None
-    writer = laspy.LasWriter(stream, header, laz_backend=backend, closefd=False)
-    for first in range(0, len(points), PART):
-        writer.write_points(records[first : first + PART])
-    writer.close()
+    stream = _stream_of(laspy, header, records, compressed=compressed)
     if packets is not None:
         _append_packets(stream, packets)
     write_parts(path, stream.getbuffer())
     return len(points)
+
+
+def _packet_of_point(packets: WavePackets) -> NDArray[np.intp]:
+    return np.repeat(np.arange(len(packets.rows)), packets.rows["returns"])
+
+
+def _placed(laspy: Any, header: Any, axes: NDArray[np.float64]) -> Any:
+    """Records with positions and nothing else; the header gets their offsets and scales."""
+    _fit_integers(header, axes)
+    records = laspy.ScaleAwarePointRecord.zeros(axes.shape[1], header=header)
+    for axis, values, offset, scale in zip("XYZ", axes, header.offsets, header.scales, strict=True):
+        records[axis] = np.rint((values - offset) / scale).astype(np.int32)
+    return records
+
+
+def _stream_of(laspy: Any, header: Any, records: Any, *, compressed: bool) -> BytesIO:
+    """A file of records, in memory."""
+    stream = BytesIO()
+    backend = laspy.LazBackend.Lazrs if compressed else None
+    writer = laspy.LasWriter(stream, header, laz_backend=backend, closefd=False)
+    for first in range(0, len(records), PART):
+        writer.write_points(records[first : first + PART])
+    writer.close()
+    return stream
 
 
 def _float64(values: NDArray[Any]) -> NDArray[np.float64]:

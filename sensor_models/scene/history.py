@@ -11,7 +11,9 @@ each step. So a frame may last longer than the scene's own memory reaches, and a
 sensor continues with the same bits whatever the scene still knows.
 """
 
-from collections.abc import Mapping
+import math
+import weakref
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sensor_models.kernels.tracing.histories import AFTER, BEFORE, states_at
+from sensor_models.kernels.tracing.sequence_lock import NOTHING
 from sensor_models.scene.pose_memory import BODY_SIZE, INSTANT, POSE_SIZE
 
 if TYPE_CHECKING:
@@ -109,6 +112,8 @@ class History:
     def since(self, time: float) -> "History":
         """Without what is not needed for any instant from a time on."""
         first = max(int(np.searchsorted(self.times, time, "right")) - 1, 0)
+        if first == 0:
+            return self
         return History(self.times[first:], self.states[first:])
 
     def stands_still(self) -> bool:
@@ -122,19 +127,31 @@ def same_instant(time: float, other: float) -> bool:
     return abs(time - other) <= INSTANT * max(1.0, abs(time))
 
 
+def _nobody() -> None:
+    """A reference to no scene."""
+
+
 class Sight:
     """What a sensor that takes frames knows of the bodies around it."""
 
     def __init__(self) -> None:
         self._known = History.nothing()
         self._scene = 0  # unknown, as after a saved state: handles may be others then
+        # What was taken over last, and from where: a number may stand for another scene later.
+        self._source: Callable[[], SceneHandle | None] = _nobody
+        self._record, self._since = NOTHING, math.inf
+        self._unmoved: tuple[History, MovingBodies] | None = None
 
     def follow(self, scene: "SceneHandle", since: float) -> None:
         """Take over what a scene knows, as far as instants from a time on need it."""
         if self._scene not in (0, scene.number):
             self._known = History.nothing()
-        self._scene = scene.number
-        self._known = self._known.followed_by(scene.history(since)).since(since)
+        record = scene.record  # before what it counts, so that a newer one is taken over next time
+        if scene is not self._source() or record != self._record or since < self._since:
+            self._known = self._known.followed_by(scene.history(since))
+        self._source = weakref.ref(scene)
+        self._scene, self._record, self._since = scene.number, record, since
+        self._known = self._known.since(since)
 
     def over(
         self, start: float, duration: float, spans: int, part: tuple[int, int] | None = None
@@ -145,6 +162,8 @@ class Sight:
         are the first and the last knot that are wanted. They are those of the frame, whatever
         part: so bodies do not depend on how a frame is divided into parts.
         """
+        if (unmoved := self._bodies_unmoved()) is not None:
+            return unmoved, {}
         first, last = (0, spans) if part is None else part
         share = np.arange(first, last + 1) / spans if spans else np.zeros(1)
         seen = self._known.at(start + duration * share)
@@ -154,6 +173,19 @@ class Sight:
         if self._known.stands_still():
             return MovingBodies(poses[:1]), seen.about
         return MovingBodies(poses, first, spans), seen.about
+
+    def _bodies_unmoved(self) -> MovingBodies | None:
+        """The bodies where the manifest has them, as long as that is all that is known.
+
+        They are the same object as long as that holds, so what is made of them can be kept.
+        """
+        known = self._known
+        if len(known.times) != 1 or known.times[0] != -np.inf or known.states.shape[1] == 0:
+            return None
+        if self._unmoved is None or self._unmoved[0] is not known:
+            poses = np.ascontiguousarray(known.states[:, :, :POSE_SIZE])
+            self._unmoved = known, MovingBodies(poses)
+        return self._unmoved[1]
 
     @property
     def state(self) -> Floats:

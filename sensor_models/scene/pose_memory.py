@@ -86,6 +86,11 @@ class PoseMemory:
             record = np.concatenate(([before, time], bodies.ravel()))
             sequence_lock.write(self._number, self._slots, record)
 
+    @property
+    def newest(self) -> int:
+        """The number of the newest record; as long as it is the same, all that is read is."""
+        return int(self._read_number[0])
+
     def read(self) -> BodyStates:
         """The newest states, whole, in a copy."""
         record = np.empty(self._slots.shape[1])

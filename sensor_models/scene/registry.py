@@ -78,6 +78,11 @@ class SceneHandle:
         """The newest states of all bodies, in a copy."""
         return self._open().poses.read()
 
+    @property
+    def record(self) -> int:
+        """Counts the changes of the bodies: as long as it is the same, their past is."""
+        return self._open().poses.newest
+
     def history(self, since: float) -> History:
         """The states of all bodies from the newest before or at a time on, in a copy.
 

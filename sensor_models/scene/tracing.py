@@ -175,6 +175,7 @@ class RayScene:
         kernel: Callable[..., Any],
         *arguments: Any,
         bodies: MovingBodies | None = None,
+        view: SceneView | None = None,
         threads: int = 0,
     ) -> None:
         """Call ``kernel(view, claims, *arguments)`` on all threads and wait for them.
@@ -185,12 +186,18 @@ class RayScene:
             kernel: what to call.
             arguments: what to hand on.
             bodies: where the bodies are for this call alone; None for where they were committed.
+            view: what ``view_of`` gave for bodies that are so for several calls.
             threads: how many threads there is work for, 0 for all.
         """
         with self._users.one_more(self._closed_error):
-            view = self._committed if bodies is None else self._acceleration.view_of(*bodies)
+            if view is None:
+                view = self.view_of(bodies)
             claims = np.zeros(1, np.int64)
             self._workers.run(kernel, view, claims, *arguments, most=threads)
+
+    def view_of(self, bodies: MovingBodies | None) -> SceneView:
+        """The scene with its bodies there, None for where they were committed, for ``run``."""
+        return self._committed if bodies is None else self._acceleration.view_of(*bodies)
 
     @property
     def view(self) -> SceneView:

@@ -103,6 +103,22 @@ def beyond(kernel: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.ascontiguousarray(np.stack([weights, squares, root]))
 
 
+def _response_of(own: ReceiverParameters, pulse: WaveformParameters) -> tuple[float, float, float]:
+    """The signal of a watt, the charge of an event that shot noise goes by, and the dark signal."""
+    photon, step = photon_energy(pulse.wavelength), pulse.t_res
+    charge = CHARGE * own.gain
+    # Of an apd: A/W and the charge of an electron behind the gain, with its excess noise.
+    density = charge * excess_noise(own.gain, own.k)
+    if own.type == ReceiverType.sipm:
+        return charge * own.pde / photon, charge, charge * own.dark_counts
+    if own.type == ReceiverType.spad:
+        return own.pde * step / photon, density, own.dark_counts * step
+    if own.type == ReceiverType.ideal:
+        return 1.0, density, 0.0
+    response = own.gain * responsivity(pulse.wavelength, own.efficiency)
+    return response, density, own.gain * own.dark_current
+
+
 def pack_receiver(
     own: ReceiverParameters,
     adc: AdcParameters,
@@ -111,23 +127,12 @@ def pack_receiver(
     key: tuple[int, str],
 ) -> Receiver:
     """The detector as kernels take it; ``key`` is the seed and whose draws they are."""
-    photon, step, kind = photon_energy(pulse.wavelength), pulse.t_res, own.type
+    step, kind = pulse.t_res, own.type
     analogue = kind in (ReceiverType.apd, ReceiverType.sipm)
     kernel = gaussian_kernel(own.filter_sigma / step) if analogue else np.ones(1)
-    # Of an apd: A/W and the charge of an electron behind the gain, with its excess noise.
-    response = own.gain * responsivity(pulse.wavelength, own.efficiency)
-    dark, charge = own.gain * own.dark_current, CHARGE * own.gain
-    density = charge * excess_noise(own.gain, own.k)
-    if kind == ReceiverType.sipm:
-        response, density = charge * own.pde / photon, charge
-        dark = charge * own.dark_counts
-    elif kind == ReceiverType.spad:
-        response, dark = own.pde * step / photon, own.dark_counts * step
-    elif kind == ReceiverType.ideal:
-        response, dark = 1.0, 0.0
+    response, density, dark = _response_of(own, pulse)
     view = own.field_of_view or pulse.divergence_full_angle
-    aperture = pulse.det_length * pulse.det_width
-    seen = own.band * 0.25 * math.pi * view**2 * aperture * own.transmission
+    seen = own.band * 0.25 * math.pi * view**2 * (pulse.det_length * pulse.det_width)
     return Receiver(
         kind=int(kind),
         noise=own.noise,
@@ -143,13 +148,13 @@ def pack_receiver(
         filter=kernel,
         squares=float((kernel**2).sum()),
         beyond=beyond(kernel),
-        photon=photon,
+        photon=photon_energy(pulse.wavelength),
         probability=own.pde,
         cells=float(own.cells),
         recovery=round(own.recovery_time / step),
-        charge=charge,
+        charge=CHARGE * own.gain,
         shots=float(own.shots),
-        band_area=0.0 if kind == ReceiverType.ideal else seen,
+        band_area=0.0 if kind == ReceiverType.ideal else seen * own.transmission,
         sun=np.array(sky.sun_direction, float),
         sunlight=spectrum_at(sky.sun_spectrum, pulse.wavelength),
         skylight=spectrum_at(sky.sky_spectrum, pulse.wavelength),

@@ -106,8 +106,7 @@ def triaxial(unit: str) -> dict[str, Typed]:
         "filter.cutoff": ("Real", "Hz"),
         "filter.order": ("Integer", None),
         "filter.noise": ("Boolean", None),
-        "delay": ("Real", "s"),
-        "jitter": ("Real", "s"),
+        **dict.fromkeys(("delay", "jitter"), ("Real", "s")),
     }
 
 

@@ -138,6 +138,23 @@ def test_frames_of_bodies_and_sensors_hang_together(log: Path) -> None:
     assert frames - {"map"} <= parents.keys()
 
 
+#: Topics of a bag of six sensors, and the types of their messages.
+IN_BAG = {
+    "/my_Lidar/points": "PointCloud2",
+    "/my_Lidar/pose": "PoseStamped",
+    "/my_DepthCamera/depth": "Image",
+    "/my_DepthCamera/camera_info": "CameraInfo",
+    "/my_DepthCamera/pose": "PoseStamped",
+    "/my_Imu/data_raw": "Imu",
+    "/my_Imu/mag": "MagneticField",
+    "/my_Magnetometer/mag": "MagneticField",
+    "/my_Gnss/fix": "NavSatFix",
+    "/my_Encoder/joint_states": "JointState",
+    "/tf": "TFMessage",
+    "/tf_static": "TFMessage",
+}
+
+
 def test_a_bag_is_read_by_the_reader_of_ros(fmu_directory: Path, tmp_path: Path) -> None:
     bag = tmp_path / "bag"
     drive(fmu_directory, bag, ["Lidar", "DepthCamera", "Imu", "Gnss", "Magnetometer", "Encoder"])
@@ -151,20 +168,7 @@ def test_a_bag_is_read_by_the_reader_of_ros(fmu_directory: Path, tmp_path: Path)
             found.setdefault(connection.topic, []).append(message)
     assert times == sorted(times)
     kinds = {topic: type(m[0]).__name__.rpartition("__")[2] for topic, m in found.items()}
-    assert kinds == {
-        "/my_Lidar/points": "PointCloud2",
-        "/my_Lidar/pose": "PoseStamped",
-        "/my_DepthCamera/depth": "Image",
-        "/my_DepthCamera/camera_info": "CameraInfo",
-        "/my_DepthCamera/pose": "PoseStamped",
-        "/my_Imu/data_raw": "Imu",
-        "/my_Imu/mag": "MagneticField",
-        "/my_Magnetometer/mag": "MagneticField",
-        "/my_Gnss/fix": "NavSatFix",
-        "/my_Encoder/joint_states": "JointState",
-        "/tf": "TFMessage",
-        "/tf_static": "TFMessage",
-    }
+    assert kinds == IN_BAG
     for topic, messages_here in found.items():
         stamps = [
             m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec

@@ -145,10 +145,15 @@ def test_nothing_is_given_where_nobody_asked(fmu_directory: Path, sensor: str) -
 
 
 @pytest.mark.acceptance("OSI-7")
+@pytest.mark.parametrize("frames", [1, 2, 3])
 @pytest.mark.parametrize("sensor", RUN)
-def test_a_message_lives_until_the_second_step_after(fmu_directory: Path, sensor: str) -> None:
+def test_a_message_lives_until_the_second_step_after(
+    fmu_directory: Path, sensor: str, frames: int
+) -> None:
+    """Also where a step makes several frames."""
+    more = {"osi.sensor_view": True, "sample_rate": 10.0 * frames}
     with open_fmu(fmu_directory / f"{sensor}.fmu") as instance:
-        instance.initialize(parameters_of(sensor, **{"osi.sensor_view": True}))
+        instance.initialize(parameters_of(sensor, **more))
         assert bytes_at(instance, "OSMPSensorDataOut") == b""
         before: list[tuple[list[int], bytes]] = []
         for step in range(4):

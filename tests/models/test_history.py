@@ -212,6 +212,36 @@ def test_another_scene_has_another_past(world: SceneHandle, tmp_path: Path) -> N
     assert moving.poses[0, 0, :3].tolist() == (SPEED * 2.0).tolist()
 
 
+def test_bodies_that_nobody_has_moved_stay_the_same_object(world: SceneHandle) -> None:
+    sight = Sight()
+    sight.follow(world, 0.0)
+    unmoved, about = sight.over(0.0, 0.0, 0)
+    sight.follow(world, 5.0)
+    assert sight.over(5.0, 0.1, 8)[0] is unmoved
+    assert (about, unmoved.spans, len(unmoved.poses)) == ({}, 0, 1)
+    world.move(5.0, states_at(2.0))
+    sight.follow(world, 5.0)
+    assert sight.over(5.0, 0.0, 0)[0].poses[0, 0, :3].tolist() == (SPEED * 2.0).tolist()
+
+
+def test_a_sight_knows_at_each_look_what_a_new_one_would(world: SceneHandle) -> None:
+    """Looks without news, after news, after time went back, and further back than before."""
+    kept, random = Sight(), np.random.default_rng(4)
+    now = 0.0
+    for turn in range(200):
+        if random.random() < 0.5:
+            now = max(0.0, now + random.normal(0.05, 0.1))
+            world.move(now, states_at(now + turn))
+        since = max(0.0, now - random.choice([0.0, 0.03, 0.4]))
+        new = Sight()
+        for sight in (kept, new):
+            sight.follow(world, since)
+        seen, about = kept.over(since, 0.1, 16)
+        expected, also = new.over(since, 0.1, 16)
+        assert seen.poses.tobytes() == expected.poses.tobytes()
+        assert about == also
+
+
 @pytest.mark.parametrize(
     "table",
     [

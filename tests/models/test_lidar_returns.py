@@ -81,6 +81,13 @@ def test_without_errors_points_are_the_truth():
     np.testing.assert_array_equal(points["elevation"], elevation[clear].astype(np.float32))
     np.testing.assert_array_equal(points["ring"], pattern.ring[clear])
     np.testing.assert_array_equal(points["time"], 3.0 + 0.5 * pattern.offset[clear])
+    for name, value in (("return_number", 1), ("return_count", 1), ("node", 0), ("atmospheric", 0)):
+        assert (points[name] == value).all()
+    check_surfaces(points, soup, face, local, matrix)
+
+
+def check_surfaces(points, soup, face, local, matrix):
+    """What points tell of the surfaces that the rays met."""
     instance, primitive = soup.instance[face], soup.primitive[face]
     np.testing.assert_array_equal(points["entity_id"], 41 + instance)
     np.testing.assert_array_equal(points["material_id"], 1 - instance)
@@ -98,8 +105,6 @@ def test_without_errors_points_are_the_truth():
     reflectance = np.array([0.3, 0.5])[instance]
     expected = reflectance / np.pi * np.abs(facing)
     np.testing.assert_allclose(points["intensity"], expected, atol=1e-3 / np.pi)
-    for name, value in (("return_number", 1), ("return_count", 1), ("node", 0), ("atmospheric", 0)):
-        assert (points[name] == value).all()
 
 
 def test_the_mount_is_where_the_sensor_sits_on_its_body():

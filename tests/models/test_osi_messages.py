@@ -252,6 +252,17 @@ def test_detections_of_the_ground_lie_in_its_plane() -> None:
         assert height == pytest.approx(-2.0, abs=1e-6)
 
 
+@pytest.mark.acceptance("OSI-7")
+def test_messages_of_one_step_leave_that_of_the_step_before_alone() -> None:
+    buffers, before = Buffers(), (0, 0, 0)
+    for step in range(4):
+        for frame in range(3):
+            place = buffers.put((f"{step} {frame}".encode() * (frame + 1),), float(step))
+        if step > 0:
+            assert read_input("x", *before) == f"{step - 1} 2".encode() * 3
+        before = place
+
+
 def test_two_buffers_take_turns() -> None:
     buffers = Buffers()
     assert buffers.place == (0, 0, 0)

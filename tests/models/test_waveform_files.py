@@ -44,6 +44,17 @@ def descriptors(las):
     return found
 
 
+def packets_in(content):
+    """Where the extended record of the packets begins, at the end of the file, and its size."""
+    assert struct.unpack_from("<H", content, 6)[0] & 0b110 == 0b10, "packets are in the file"
+    (start,) = struct.unpack_from("<Q", content, 227)
+    assert struct.unpack_from("<QI", content, 235) == (start, 1)
+    _, user, record, size, _ = struct.unpack_from("<H16sHQ32s", content, start)
+    assert (user.rstrip(b"\0"), record) == (b"LASF_Spec", 65535)
+    assert start + 60 + size == len(content)
+    return start, size
+
+
 @pytest.mark.parametrize("world", [False, True])
 def test_a_las_holds_the_waveform_of_each_point(tmp_path, world):
     output = OutputFrame.world if world else OutputFrame.sensor
@@ -54,12 +65,7 @@ def test_a_las_holds_the_waveform_of_each_point(tmp_path, world):
     las, content = laspy.read(path), path.read_bytes()
     assert told["points"] == len(points) == len(las.points) > 30
     assert las.header.point_format.id == 9
-    assert struct.unpack_from("<H", content, 6)[0] & 0b110 == 0b10, "packets are in the file"
-    (start,) = struct.unpack_from("<Q", content, 227)
-    assert struct.unpack_from("<QI", content, 235) == (start, 1)
-    _, user, record, size, _ = struct.unpack_from("<H16sHQ32s", content, start)
-    assert (user.rstrip(b"\0"), record) == (b"LASF_Spec", 65535)
-    assert start + 60 + size == len(content)
+    start, size = packets_in(content)
     known = descriptors(las)
     assert {d[:2] for d in known.values()} == {(32, 0)}
     assert {d[3] for d in known.values()} == {500}, "ps"
