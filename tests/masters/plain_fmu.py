@@ -144,6 +144,6 @@ class PlainFmu:
         return bytes([state[0]]) + state[1].tobytes()
 
     def _fmu_state_from_bytes(self, data: bytes) -> tuple[Any, Any]:
-        # what is no phase comes as what is no integer
-        phase = data[0] if data[0] in (1, 2, 4, 8) else f"phase {data[0]}"
+        # 99 stands for what is no integer, others come as they are, whether they are a phase or not
+        phase = f"phase {data[0]}" if data[0] == 99 else data[0]
         return phase, np.frombuffer(data[1:], np.float64)

@@ -181,9 +181,13 @@ def test_a_state_taken_in_initialization_mode_is_computed_anew(library: Library)
 # ---- states and texts ----------------------------------------------------------------------------
 
 
-def test_a_state_of_no_phase_is_refused_and_the_instance_goes_on(instance: Instance) -> None:
+@pytest.mark.parametrize("phase", [99, 0, 3, 6, 16], ids=lambda n: f"phase {n}")
+def test_a_state_of_no_phase_is_refused_and_the_instance_goes_on(
+    instance: Instance, phase: int
+) -> None:
+    """99 comes to the binding as a text, the others as numbers."""
     content = instance.serialize(instance.get_state())
-    crafted = instance.deserialize(bytes([99]) + content[1:])
+    crafted = instance.deserialize(bytes([phase]) + content[1:])
     error_of(instance.set_state(crafted))
     instance.step(0.0, 0.1).expect()
     assert instance.get("string_parameter") == ""  # no exception is left behind
