@@ -118,6 +118,7 @@ class Kernel:
         """Numba's function."""
         import numba
 
+        machine_code.tell_llvm()  # for callers that Numba compiles without us
         given = () if self._signature is None else (self._signature,)
         return numba.njit(*given, **self._options)(self.py_func)
 

@@ -111,6 +111,7 @@ class Scenery:
         emission = np.zeros((len(materials), len(places)))
         for number, material in enumerate(materials):
             emission[number] = spectrum_at(material.emission, places)
+        is_clear = np.array([m.kind is SurfaceKind.dielectric for m in materials], np.int32)
         return Light(
             toward_sun=toward,
             is_sunny=bool(sun.any()),
@@ -128,7 +129,8 @@ class Scenery:
             has_emission=np.asarray(emission.any(axis=1)),
             orders=np.array([_orders_of(m) for m in materials]).reshape(-1, 3),
             clear_mean=clear.mean(axis=1),
-            has_glass=any(m.kind is SurfaceKind.dielectric for m in materials),
+            has_glass=bool(is_clear.any()),
+            is_clear=is_clear,
             rays=1,
             looks_up=False,
             key=np.zeros(2, np.uint64),

@@ -42,6 +42,7 @@ from sensor_models.kernels.tracing.scene_view import (
     FACE_MATERIAL,
     FACES,
     SURFACES,
+    TABLES,
     VERTEX_NORMALS,
     VOLUMES,
     Bodies,
@@ -116,7 +117,7 @@ class Acceleration:
 
     def _new_view(self, volumes: int) -> SceneView:
         count = len(self.owners)
-        tables = np.zeros((count, 5), np.int64)
+        tables = np.zeros((count, TABLES), np.int64)
         for owner, instance in enumerate(self.owners):
             mesh = self._meshes[instance.mesh]
             tables[owner, FACE_MATERIAL] = mesh.face_material.ctypes.data

@@ -259,6 +259,39 @@ surface = [{ ior = 1.5 }]
     assert found == pytest.approx(through * shaded + mirrored, rel=0.02)
 
 
+def box_above(material: str, height: float, where: str = "") -> str:
+    """A thin box between the ground and a sun straight above, wider than the picture."""
+    shape = "box = { size = [4, 4, 0.1] }"
+    place = f"position = [0, 0, {height}]\n{where}"
+    return placed(f"{material}_{height:.0f}", material, shape, place)
+
+
+@pytest.mark.parametrize("where", ["", 'body = "lift"'])
+@pytest.mark.parametrize(
+    ("stack", "panes"),
+    [(("pane",), 1), (("pane", "pane"), 2), (("pane", "plate"), None), (("plate", "pane"), None)],
+)
+def test_the_sun_comes_through_glass_and_through_nothing_else(tmp_path: Path, stack, panes, where):
+    """On the ground below panes and plates, in any order; a plate among them makes it dark."""
+    dark_sky = EVEN.replace("300e-9, 0.3", "300e-9, 0").replace("1100e-9, 0.3", "1100e-9, 0")
+    glass = """
+[[bodies]]
+name = "lift"
+[materials.pane]
+kind = "dielectric"
+color = [0.5, 0.5, 0.5]
+source = "estimate"
+surface = [{ ior = 1.5 }]
+"""
+    text = dark_sky + matt("grey", 0.5) + matt("plate", 0.0) + glass + GROUND
+    for number, name in enumerate(stack):
+        text += box_above(name, 10.0 + 5.0 * number, where)
+    found = radiance(tmp_path, text)
+    tint = float(linear_color((0.5,) * 3)[0]) ** 0.5  # of two interfaces
+    share = 0.0 if panes is None else (0.96**2 * tint) ** panes
+    np.testing.assert_allclose(found, 0.5 / math.pi * 2.0 * share, rtol=1e-5)
+
+
 def test_fog_hides_what_is_far_behind_the_light_of_the_sky(tmp_path: Path):
     fog = '[world]\nmedium = "fog"\n[media.fog]\nabsorption = 0.2\n'
     text = fog + EVEN + matt("grey", 0.5) + GROUND

@@ -293,7 +293,10 @@ def test_what_a_kernel_raises_in_any_thread_reaches_the_caller():
         assert rays.trace((0, 0, 0), AHEAD).t[0] == 1.0
 
 
-def test_a_bare_trace_sees_what_a_trace_sees():
+@pytest.mark.parametrize("missing", [0.0, 0.8, 0.97])
+@pytest.mark.parametrize("coherent", [True, False])
+def test_a_bare_trace_sees_what_a_trace_sees(coherent, missing):
+    """Also where few rays of a packet, or of half of one, are there at all."""
     random = np.random.default_rng(4)
     scene = twin.scene_of(
         twin.mesh_of_corners(twin.random_triangles(random, 2000)),
@@ -302,9 +305,10 @@ def test_a_bare_trace_sees_what_a_trace_sees():
         bodies=(Body("on"),),
     )
     grid = twin.unit_vectors(random, 63 * 35).reshape(63, 35, 3)
-    grid[5, 7] = np.nan
+    grid[random.uniform(size=(63, 35)) < missing] = np.nan
     with RayScene(scene, threads=2) as rays:
-        bare, full = rays.trace_bare((0, 0, 0), grid, 50.0), rays.trace((0, 0, 0), grid, 50.0)
+        bare = rays.trace_bare((0, 0, 0), grid, 50.0, coherent=coherent)
+        full = rays.trace((0, 0, 0), grid, 50.0)
     for name in bare._fields:
         np.testing.assert_array_equal(getattr(bare, name), getattr(full, name))
     assert set(np.unique(bare.instance)) == {-1, 0, 1}

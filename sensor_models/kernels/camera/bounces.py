@@ -113,7 +113,7 @@ def look_to_sun(
             second.rows[LEFT + lane] = 0.0
         return
     send_all(view, second)
-    ask_open(view, path, light, second)
+    ask_open(view, path, light, second, False)
 
 
 @njit(**ACCESS)
@@ -141,7 +141,7 @@ def look_to_sky(
             for k in range(3):
                 rays[ALONG + k * WIDTH + lane] = a * first[k] + b * second[k] + c * normal[k]
     send_all(view, third)
-    ask_open(view, path, light, third)
+    ask_open(view, path, light, third, False)
 
 
 @njit(**ACCESS)

@@ -42,6 +42,7 @@ class Light(NamedTuple):
     orders: Floats  # (materials, 3)
     clear_mean: Floats  # (materials,): mean of ``clear``
     has_glass: bool  # any material is clear
+    is_clear: NDArray[np.int32]  # (materials,): 1 for those
     rays: int  # sent to sky and surroundings from each point that is seen
     looks_up: bool  # a ray says whether the sky is open where light bounces
     key: NDArray[np.uint64]  # of the draws of these rays

@@ -115,16 +115,19 @@ def across(own: Floats, lane: int) -> tuple[Triple, Triple]:
 
 @njit(**ACCESS)
 def sine(x: float) -> float:
-    """sin(2πx) for |x| <= 1/4, to 1e-13; as a series, which becomes vectors."""
+    """sin(2πx) for |x| <= 1/4, to 1e-13; as a series, which becomes vectors.
+
+    Multiplied by the inverses, as divisions took a fortieth of the time of a whole picture.
+    """
     y = (2.0 * math.pi * x) ** 2
-    s = 1.0 - y / 272.0
-    s = 1.0 - y * s / 210.0
-    s = 1.0 - y * s / 156.0
-    s = 1.0 - y * s / 110.0
-    s = 1.0 - y * s / 72.0
-    s = 1.0 - y * s / 42.0
-    s = 1.0 - y * s / 20.0
-    s = 1.0 - y * s / 6.0
+    s = 1.0 - y * (1.0 / 272.0)
+    s = 1.0 - y * s * (1.0 / 210.0)
+    s = 1.0 - y * s * (1.0 / 156.0)
+    s = 1.0 - y * s * (1.0 / 110.0)
+    s = 1.0 - y * s * (1.0 / 72.0)
+    s = 1.0 - y * s * (1.0 / 42.0)
+    s = 1.0 - y * s * (1.0 / 20.0)
+    s = 1.0 - y * s * (1.0 / 6.0)
     return 2.0 * math.pi * x * s
 
 

@@ -4,9 +4,9 @@ Glass is no obstacle to them: they go straight on through it, with what Fresnel'
 colour of the glass leave, and end at the first surface that is none.
 
 Two questions are asked. ``ask`` finds the surface where a ray ends. ``ask_open`` is for rays to the
-sun and the sky: they have to meet nothing, which the ray engine tells in a third of the time where
-rays go all ways, and most of them meet nothing indeed. Those that do meet something are asked
-again only if there is glass in the scene.
+sun and the sky: they have to meet nothing but glass, which the ray engine tells in less time, as it
+need not know where they end. Only those that did meet glass, and nothing else, are asked again for
+what it left of them.
 
 What is found is written in columns, one number of all rays after the other, in loops that become
 vectors; only what has to be looked up, facet by facet, is done ray by ray.
@@ -39,14 +39,14 @@ from sensor_models.kernels.tracing.packets import (
     VALID,
     Packet,
     drop_ray,
-    is_valid,
     new_packet,
 )
 from sensor_models.kernels.tracing.rays import (
-    is_blocked,
+    hits_found,
     set_ray,
     set_rays,
     trace_blocked,
+    trace_opaque,
     trace_quickly,
 )
 from sensor_models.kernels.tracing.scene_view import SceneView
@@ -114,24 +114,27 @@ def ask(view: SceneView, path: Path, light: Light, probe: Probe) -> None:
 
 
 @njit(**{**ACCESS, "forceinline": False})
-def ask_open(view: SceneView, path: Path, light: Light, probe: Probe) -> None:
+def ask_open(view: SceneView, path: Path, light: Light, probe: Probe, coherent: bool) -> None:
     """Find out what is left of the rays that were sent where nothing is: 0 of others."""
-    packet, rows, blocked = probe.packet, probe.rows, 0
-    trace_blocked(view, packet, False)
+    packet, rows, dimmed = probe.packet, probe.rows, 0
+    if light.has_glass:
+        trace_opaque(view, packet, coherent, light.is_clear)
+    else:
+        trace_blocked(view, packet, coherent)
     for lane in range(WIDTH):
         stopped = packet.floats[T_MAX + lane] < np.float32(0.0)
         there = packet.words[VALID + lane] != 0
         rows[LEFT + lane] = 1.0 if there & (not stopped) else 0.0
-        blocked += 1 if there & stopped else 0
-    if blocked == 0 or not light.has_glass:
+    if not light.has_glass:
         return
     for lane in range(WIDTH):
-        again = is_valid(packet, lane) and is_blocked(packet, lane)
+        again = rows[LEFT + lane] > 0.0 and hits_found(packet, lane) > 0
         probe.found[lane] = ON_ITS_WAY if again else NO_RAY
-        packet.floats[T_MAX + lane] = np.float32(math.inf)
-        if again:
-            rows[LEFT + lane] = 1.0
-        else:
+        dimmed += 1 if again else 0
+    if dimmed == 0:
+        return
+    for lane in range(WIDTH):
+        if probe.found[lane] == NO_RAY:
             drop_ray(packet, lane)
     ask(view, path, light, probe)
     for lane in range(WIDTH):

@@ -181,7 +181,7 @@ def add_sun(view: SceneView, path: Path, light: Light, shop: Shop, glow: Floats)
         up = own[UP + lane] * x + own[UP + WIDTH + lane] * y + own[UP + 2 * WIDTH + lane] * z
         words[VALID + lane] = -1 if (up > 0.0) & (own[THERE + lane] > 0.0) else 0
     send_all(view, probe)
-    ask_open(view, path, light, probe)
+    ask_open(view, path, light, probe, True)  # neighbours, all to one side
     for lane in range(points.held[0]):
         left = probe.rows[LEFT + lane]
         if left == 0.0:

@@ -11,7 +11,8 @@ intrinsics   for compiled kernels. The call names a symbol that this module make
              in the process.
 
 Rays are traced in packets of ``WIDTH`` rays, as wide as the vectors of the processor. The
-functions for other widths work as well, at less speed.
+functions for other widths work as well, with the same hits; ``HALF`` is that of packets whose rays
+go all ways (``queries``).
 
 Source: Embree 4 API reference (rtcNewDevice, rtcSetGeometryTransform, rtcIntersect4/8/16, ...).
 """
@@ -169,11 +170,14 @@ def load_library(path: str) -> ctypes.CDLL:
 
 library = load_library(find_library())
 
+#: Rays that are handed over at once where those of a packet go all ways.
+HALF = 8 if WIDTH == 16 else WIDTH
+
 #: The C function that kernels call for the nearest hit: four addresses, and it returns nothing.
-INTERSECT = f"rtcIntersect{WIDTH}"
+INTERSECT, INTERSECT_HALF = f"rtcIntersect{WIDTH}", f"rtcIntersect{HALF}"
 #: The same of what asks only whether a ray hits anything.
-OCCLUDED = f"rtcOccluded{WIDTH}"
-for _name in (INTERSECT, OCCLUDED):
+OCCLUDED, OCCLUDED_HALF = f"rtcOccluded{WIDTH}", f"rtcOccluded{HALF}"
+for _name in (INTERSECT, OCCLUDED, INTERSECT_HALF, OCCLUDED_HALF):
     machine_code.make_known(PREFIX + _name, getattr(library, _name))
 
 
@@ -206,6 +210,22 @@ def occlude_packet(_context: Any, _valid: Any, _scene: Any, _rays: Any, _argumen
     from numba import types
 
     return types.void(types.intp, types.intp, types.intp, types.intp), _calling(OCCLUDED)
+
+
+@intrinsic
+def intersect_half(_context: Any, _valid: Any, _scene: Any, _rays: Any, _arguments: Any) -> Any:
+    """``intersect_packet`` for ``HALF`` rays."""
+    from numba import types
+
+    return types.void(types.intp, types.intp, types.intp, types.intp), _calling(INTERSECT_HALF)
+
+
+@intrinsic
+def occlude_half(_context: Any, _valid: Any, _scene: Any, _rays: Any, _arguments: Any) -> Any:
+    """``occlude_packet`` for ``HALF`` rays."""
+    from numba import types
+
+    return types.void(types.intp, types.intp, types.intp, types.intp), _calling(OCCLUDED_HALF)
 
 
 def new_device(threads: int) -> int:

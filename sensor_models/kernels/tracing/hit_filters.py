@@ -4,6 +4,7 @@
                      (owner, primitive): Embree keeps whichever it met last
 ``keep_all``         refuses all, and notes the nearest of them in the order of their distance
 ``count_crossings``  refuses all, and counts them by owner
+``pass_clear``       refuses facets of clear materials, and counts them
 
 Filters write to the memory behind the packet's context (``packets``). Embree shows one
 ray or all of a packet; ``RAY_ID`` tells which. A filter must not raise: nothing catches it.
@@ -33,7 +34,9 @@ from sensor_models.kernels.tracing.packets import (
     COUNT,
     STORE_ADDRESS,
     STORE_SIZE,
+    TABLES_ADDRESS,
 )
+from sensor_models.kernels.tracing.scene_view import FACE_MATERIAL, TABLES
 
 # RTCFilterFunctionNArguments, in words of 8 bytes.
 VALID_ADDRESS, CONTEXT_ADDRESS, RAYS_ADDRESS, HITS_ADDRESS, LANES = 0, 2, 3, 4, 5
@@ -224,3 +227,23 @@ def count_crossings(arguments: int) -> None:
         if count == 0 or t < float32_at(store, place + 1):
             put_float32(store, place + 1, t)
         put_int32(store, place, count + 1)
+
+
+@cfunc("void(intp)", cache=True)
+def pass_clear(arguments: int) -> None:
+    """Let rays through facets of clear materials, and count these; others end them."""
+    valid, context = int64_at(arguments, VALID_ADDRESS), int64_at(arguments, CONTEXT_ADDRESS)
+    rays, hits = int64_at(arguments, RAYS_ADDRESS), int64_at(arguments, HITS_ADDRESS)
+    lanes = int32_at(arguments, 2 * LANES)
+    is_clear = int64_at(context + 4 * (STORE_ADDRESS - CONTEXT), 0)
+    tables = int64_at(context + 4 * (TABLES_ADDRESS - CONTEXT), 0)
+    for k in range(lanes):
+        if int32_at(valid, k) == 0:
+            continue
+        materials = int64_at(tables, TABLES * owner_at(hits, lanes, k) + FACE_MATERIAL)
+        material = int32_at(materials, int32_at(hits, HIT_PRIMITIVE * lanes + k))
+        if int32_at(is_clear, material) != 0:
+            put_int32(valid, k, 0)
+            lane = int32_at(rays, RAY_ID * lanes + k)
+            found = int32_at(context, COUNT - CONTEXT + lane)
+            put_int32(context, COUNT - CONTEXT + lane, found + 1)

@@ -44,16 +44,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
-from sensor_models.kernels.tracing.embree import (
-    INVALID_ID,
-    WIDTH,
-    intersect_packet,
-    occlude_packet,
-)
+from sensor_models.kernels.tracing.embree import INVALID_ID, WIDTH
 from sensor_models.kernels.tracing.packets import (
     ACCESS,
     ALONG,
-    ARGUMENTS,
     BLOCK,
     DIRECTION,
     GEOMETRY,
@@ -75,6 +69,7 @@ from sensor_models.kernels.tracing.packets import (
     Packet,
     Triple,
 )
+from sensor_models.kernels.tracing.queries import intersect, occlude
 from sensor_models.kernels.tracing.scene_view import Bodies, SceneView
 
 #: A cone that holds some rays: a start, and how far others are from it; the axis; sine and cosine
@@ -334,14 +329,12 @@ def trace_on(packet: Packet, scene: int, any_hit: bool) -> None:
     """Trace a packet into one more scene of Embree's; hits stay where they are nearer."""
     words = packet.words
     if any_hit:
-        start = words.ctypes.data
-        occlude_packet(start + 4 * VALID, scene, start, start + 4 * ARGUMENTS)
+        occlude(packet, scene)
         return
     for lane in range(WIDTH):  # Embree wants every call to begin without a hit
         words[SAVED_GEOMETRY + lane] = words[GEOMETRY + lane]
         words[GEOMETRY + lane] = INVALID_ID
-    start = words.ctypes.data
-    intersect_packet(start + 4 * VALID, scene, start, start + 4 * ARGUMENTS)
+    intersect(packet, scene)
     for lane in range(WIDTH):
         found, saved = words[GEOMETRY + lane], words[SAVED_GEOMETRY + lane]
         words[GEOMETRY + lane] = saved if found == INVALID_ID else found

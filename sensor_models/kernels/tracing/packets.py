@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.memory import put_int64
 from sensor_models.kernels.options import INLINE
-from sensor_models.kernels.tracing.embree import INVALID_ID, WIDTH
+from sensor_models.kernels.tracing.embree import HALF, INVALID_ID, WIDTH
 
 Triple = tuple[float, float, float]
 
@@ -40,7 +40,8 @@ CONTEXT_ADDRESS, FILTER_ADDRESS = 1, 2  # in words of 8 bytes
 CONTEXT = ARGUMENTS + 16
 KEPT = CONTEXT + 16
 BEST_T, BEST_OWNER, BEST_PRIMITIVE = KEPT, KEPT + WIDTH, KEPT + 2 * WIDTH
-COUNT = KEPT + WIDTH  # of hits, where all are kept
+COUNT = KEPT + WIDTH  # of hits, where all are kept or let through
+TABLES_ADDRESS = KEPT + 2 * WIDTH  # of the tables of owners, for the filter that lets through
 SAVED_GEOMETRY = KEPT + 3 * WIDTH
 # What a filter writes to beyond that: its address (8 bytes) and size.
 STORE_ADDRESS, STORE_SIZE = KEPT + 4 * WIDTH, KEPT + 4 * WIDTH + 2
@@ -62,10 +63,11 @@ MET = 2 * (SHARE + WIDTH)
 MET_BLOCKS = MET + BLOCK
 #: The knot that a ray is sent after.
 KNOT = MET_BLOCKS + BLOCK
-PACKET_WORDS = KNOT + WIDTH
-
 #: Embree reads packets with aligned vector loads of up to 64 bytes: 16 words.
 ALIGNMENT = 16
+#: Where ``HALF`` rays are laid out as Embree has so many, with room for their hits.
+HALVES = -(-(KNOT + WIDTH) // ALIGNMENT) * ALIGNMENT
+PACKET_WORDS = HALVES + 21 * HALF
 
 
 class Packet(NamedTuple):

@@ -56,8 +56,6 @@ from sensor_models.kernels.tracing.embree import (
     RAY_QUERY_COHERENT,
     RAY_QUERY_FILTER,
     WIDTH,
-    intersect_packet,
-    occlude_packet,
 )
 from sensor_models.kernels.tracing.hit_filters import (
     HIT_ROWS,
@@ -65,6 +63,7 @@ from sensor_models.kernels.tracing.hit_filters import (
     count_crossings,
     keep_all,
     keep_nearest,
+    pass_clear,
 )
 from sensor_models.kernels.tracing.moving import trace_bodies
 from sensor_models.kernels.tracing.packets import (
@@ -85,6 +84,7 @@ from sensor_models.kernels.tracing.packets import (
     STORE_SIZE,
     T_MAX,
     T_MIN,
+    TABLES_ADDRESS,
     VALID,
     Packet,
     Triple,
@@ -94,10 +94,12 @@ from sensor_models.kernels.tracing.packets import (
     put_origin,
     put_time,
 )
+from sensor_models.kernels.tracing.queries import intersect, occlude
 from sensor_models.kernels.tracing.scene_view import (
     COUNT_CROSSINGS,
     KEEP_ALL,
     KEEP_NEAREST,
+    PASS_CLEAR,
     SURFACES,
     VOLUMES,
     SceneView,
@@ -187,7 +189,8 @@ def trace_quickly(view: SceneView, packet: Packet, coherent: bool) -> None:
     """As ``trace_surfaces``, but without the rule for facets at the same t: any of them is hit.
 
     Which one it is follows from Embree's hierarchy, so it is the same in each run. The filter
-    that it goes without takes an eighth of the time.
+    that it goes without takes an eighth of the time, and rays that are not coherent can be
+    handed over in halves (``queries``).
     """
     _begin(view, packet, coherent, KEEP_NEAREST)
     packet.words[FLAGS] &= ~RAY_QUERY_FILTER
@@ -204,11 +207,33 @@ def trace_blocked(view: SceneView, packet: Packet, coherent: bool) -> None:
     What a ray meets is what ``trace_surfaces`` finds, but it is done with the first facet, and
     nobody has to know which one that is.
     """
+    packet.words[FLAGS] = RAY_QUERY_COHERENT if coherent else 0
+    _block(view, packet)
+
+
+@njit(**ACCESS)
+def trace_opaque(
+    view: SceneView, packet: Packet, coherent: bool, is_clear: NDArray[np.int32]
+) -> None:
+    """As ``trace_blocked``, but rays go on through what is of a clear material (``is_clear``).
+
+    How many such facets a ray met that was not blocked is told by ``hits_found``.
+    """
     words = packet.words
-    words[FLAGS] = RAY_QUERY_COHERENT if coherent else 0
+    words[FLAGS] = RAY_QUERY_FILTER | (RAY_QUERY_COHERENT if coherent else 0)
+    start = words.ctypes.data
+    put_int64(start + 4 * ARGUMENTS, FILTER_ADDRESS, view.handles[PASS_CLEAR])
+    put_int64(start + 4 * STORE_ADDRESS, 0, is_clear.ctypes.data)
+    put_int64(start + 4 * TABLES_ADDRESS, 0, view.tables.ctypes.data)
+    for lane in range(WIDTH):
+        words[COUNT + lane] = 0
+    _block(view, packet)
+
+
+@njit(**ACCESS)
+def _block(view: SceneView, packet: Packet) -> None:
     if view.handles[SURFACES] != 0:
-        start = words.ctypes.data
-        occlude_packet(start + 4 * VALID, view.handles[SURFACES], start, start + 4 * ARGUMENTS)
+        occlude(packet, view.handles[SURFACES])
     if len(view.bodies.scenes) > 0:
         trace_bodies(view, packet, SURFACES, True)
 
@@ -298,12 +323,11 @@ def _begin(view: SceneView, packet: Packet, coherent: bool, filtering: int) -> N
 def _trace(view: SceneView, packet: Packet, part: int) -> None:
     """Trace a packet without hits into the world, then into the bodies that move in it."""
     if view.handles[part] != 0:
-        start = packet.words.ctypes.data
-        intersect_packet(start + 4 * VALID, view.handles[part], start, start + 4 * ARGUMENTS)
+        intersect(packet, view.handles[part])
     if len(view.bodies.scenes) > 0:
         trace_bodies(view, packet, part, False)
 
 
 def filter_addresses() -> tuple[int, ...]:
     """Addresses of the filters, in the order of ``SceneView.handles``."""
-    return keep_nearest.address, keep_all.address, count_crossings.address
+    return keep_nearest.address, keep_all.address, count_crossings.address, pass_clear.address

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 # Places in SceneView.handles. The first two are columns of Bodies.scenes as well.
-SURFACES, VOLUMES, KEEP_NEAREST, KEEP_ALL, COUNT_CROSSINGS = range(5)
+SURFACES, VOLUMES, KEEP_NEAREST, KEEP_ALL, COUNT_CROSSINGS, PASS_CLEAR = range(6)
 # Columns of SceneView.tables.
 FACE_MATERIAL, FACE_LABEL, FACES, VERTEX_NORMALS, CORNER_ORDERS = range(5)
+TABLES = 5
 
 
 # Corner orders: where a packet has the weights of a face's second and third corner, counted in
