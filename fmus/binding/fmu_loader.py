@@ -15,14 +15,12 @@ therefore told about every new place, so that what they import late is still fou
 
 A standalone FMU carries an interpreter with all packages (``home`` in ``python.txt``), which the
 binding has started if the process had none. Others like it join that interpreter, if what they
-carry has the same versions. What only some FMUs ask for is imported late: it takes longer than all
-that a sensor needs.
+carry has the same versions. Imports in functions are late as they take longer than all the rest.
 """
 
 from __future__ import annotations
 
 import builtins
-import contextlib
 import functools
 import importlib
 import importlib.machinery
@@ -43,10 +41,8 @@ HOME = "_sensor_fmus"
 #: Imported only where they are used, which says so if they are missing.
 OPTIONAL = ("pyarrow", "pygeomag")
 
-#: In ``sys`` of an interpreter that a standalone FMU brought: what was brought, and its versions.
-CARRIED = "_sensor_fmus_carried"
-#: In the folder of such an interpreter: what is there, and its versions.
-VERSIONS = "versions.txt"
+#: In ``sys`` of an interpreter that a standalone FMU brought, and in its folder: the versions.
+CARRIED, VERSIONS = "_sensor_fmus_carried", "versions.txt"
 #: All that an interpreter of that kind sees of the environment: nothing is kept between runs.
 ENVIRONMENT = {"SENSOR_FMUS_CACHE_DIR": "none"}
 
@@ -131,16 +127,12 @@ def prepare_python(resources: str) -> None:
 
 def recorded_place(resources: str) -> dict[str, str]:
     """What the build wrote down of an interpreter; nothing if it did not."""
-    with contextlib.suppress(OSError):
-        return read_lines(os.path.join(resources, "python.txt"))
-    return {}
+    file = os.path.join(resources, "python.txt")
+    return read_lines(file) if os.path.isfile(file) else {}
 
 
 def begin_carried() -> dict[str, str]:
-    """Close off the interpreter that an FMU brought: no search path, no environment variables.
-
-    The host's own environment stays as it is.
-    """
+    """Close off the interpreter that an FMU brought; the host's environment stays as it is."""
     present: dict[str, str] = {}
     setattr(sys, CARRIED, present)
     vars(os)["environ"] = dict(ENVIRONMENT)
@@ -159,19 +151,14 @@ def join_carried(home: str, place: dict[str, str], present: dict[str, str]) -> N
             )
     folders = [os.path.join(home, name) for name in place["folders"].split(":")]
     sys.path[:] = [*folders, *(p for p in sys.path if p not in folders and os.path.isdir(p))]
-    for name in [name for name in place["needed"].split(":") if name]:
-        open_library(os.path.join(home, name))
+    import ctypes
+
+    for name in filter(None, place["needed"].split(":")):  # others look for them by their names
+        ctypes.CDLL(os.path.join(home, name))
     for folder in folders:
         for package in os.listdir(folder):
             if hasattr(sys.modules.get(package), "__path__"):
                 add_place(sys.modules[package], os.path.join(folder, package))
-
-
-def open_library(path: str) -> None:
-    """Open a library that others look for by its name."""
-    import ctypes
-
-    ctypes.CDLL(path)
 
 
 def load_packages(resources: str, manifest: dict[str, str]) -> str:
@@ -240,22 +227,21 @@ class HomeFinder:
         return spec
 
 
-class HomeLoader(importlib.machinery.SourceFileLoader):
-    """Loads a module in which the names of the FMU's packages mean the FMU's."""
+class AtHome:
+    """What a loader does in whose modules the names of the FMU's packages mean the FMU's."""
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the module's code, with an ``__import__`` of its own."""
         vars(module)["__builtins__"] = {**vars(builtins), "__import__": import_at_home}
-        super().exec_module(module)
+        super().exec_module(module)  # type: ignore[misc]  # that of the loader
 
 
-class HomeBytecodeLoader(importlib.machinery.SourcelessFileLoader):
-    """The same of a module that was compiled when the FMU was built."""
+class HomeLoader(AtHome, importlib.machinery.SourceFileLoader):  # type: ignore[misc]
+    """Loads such modules."""
 
-    def exec_module(self, module: ModuleType) -> None:
-        """Run the module's code, with an ``__import__`` of its own."""
-        vars(module)["__builtins__"] = {**vars(builtins), "__import__": import_at_home}
-        super().exec_module(module)
+
+class HomeBytecodeLoader(AtHome, importlib.machinery.SourcelessFileLoader):
+    """Loads such modules that were compiled when the FMU was built."""
 
 
 def import_at_home(

@@ -68,12 +68,16 @@ static void initialise_without_signals(void) {
 }
 #endif
 
-/* Gives Python a path by one of its functions; it keeps the pointer. */
-static int tell_path(void *library, const char *function, const char *path) {
+static wchar_t *program_name, *home_of_python; /* Python keeps the pointers */
+
+/* Gives Python a path by one of its functions. */
+static int tell_path(void *library, const char *function, const char *path, wchar_t **kept) {
     void (*tell)(const wchar_t *);
     *(void **)&tell = python_symbol(library, function);
-    if (tell) tell(Py_DecodeLocale(path, NULL));
-    return tell != NULL;
+    if (!tell) return 0;
+    *kept = Py_DecodeLocale(path, NULL);
+    tell(*kept);
+    return 1;
 }
 
 /* An interpreter that the FMU carries looks for nothing elsewhere, and says nothing of what it
@@ -83,7 +87,7 @@ static int confine(void *library, const char *home) {
     set_flag(library, "Py_NoSiteFlag");
     set_flag(library, "Py_FrozenFlag");
     set_flag(library, "Py_DontWriteBytecodeFlag");
-    return tell_path(library, "Py_SetPythonHome", home);
+    return tell_path(library, "Py_SetPythonHome", home, &home_of_python);
 }
 
 /* Starts an interpreter that leaves its host alone: no signal handlers, no environment variables
@@ -93,7 +97,7 @@ static int initialise(void *library, const PythonPlace *place, char *error, size
     if (current) snprintf(locale, sizeof locale, "%s", current);
     set_flag(library, "Py_IgnoreEnvironmentFlag");
     set_flag(library, "Py_UTF8Mode");
-    if (!tell_path(library, "Py_SetProgramName", place->executable) ||
+    if (!tell_path(library, "Py_SetProgramName", place->executable, &program_name) ||
         (place->home[0] && !confine(library, place->home))) {
         snprintf(error, error_size, "Python '%s' is too new for this FMU; set FMU_PYTHON.",
                  place->executable);
@@ -164,7 +168,10 @@ static int run_loader(const char *resources, char *error, size_t error_size) {
     free(source);
     loader_functions = functions;
     if (functions) return 1;
-    snprintf(error, error_size, "Cannot run '%s': the file is damaged.", path);
+    snprintf(error, error_size,
+             "Cannot run '%s': the file is damaged, or the Python of this process lacks a part of"
+             " its standard library.",
+             path);
     return 0;
 }
 

@@ -6,6 +6,7 @@ symbols. What libraries need of others is asked of the system's loader
 machine's, and must not be older than those of the machine that builds.
 """
 
+import contextlib
 import importlib.metadata
 import importlib.util
 import marshal
@@ -46,6 +47,9 @@ OPTIMIZE = 2
 
 #: In an ELF file, the kind of a section that has no content, and the mark of one that is loaded.
 SHT_NOBITS, SHF_ALLOC = 8, 2
+
+#: What ``sysconfig`` tells of the carried interpreter.
+SETTINGS = ("EXT_SUFFIX", "Py_DEBUG", "Py_ENABLE_SHARED", "Py_GIL_DISABLED", "SOABI", "VERSION")
 
 Files = Iterator[tuple[str, bytes]]
 
@@ -119,10 +123,22 @@ def module_file(name: str, file: Path) -> tuple[str, bytes]:
     return f"resources/{folder}{inner}c", bytecode(file, inner)
 
 
+def settings_file(module: str) -> tuple[str, bytes]:
+    """What ``sysconfig`` reads of how the interpreter was built: what code that runs may ask."""
+    settings = {name: sysconfig.get_config_var(name) for name in SETTINGS}
+    source = f"build_time_vars = {settings!r}\n".encode()
+    return f"resources/{HOME}/{STANDARD}/{module}.pyc", compiled(source, f"{module}.py")
+
+
 @cache
 def bytecode(file: Path, name: str) -> bytes:
     """A compiled module, with no place of this machine in it."""
-    code = compile(file.read_bytes(), name, "exec", dont_inherit=True, optimize=OPTIMIZE)
+    return compiled(file.read_bytes(), name)
+
+
+def compiled(source: bytes, name: str) -> bytes:
+    """A file of bytecode."""
+    code = compile(source, name, "exec", dont_inherit=True, optimize=OPTIMIZE)
     unchecked = (1).to_bytes(4, "little") + bytes(8)
     return importlib.util.MAGIC_NUMBER + unchecked + marshal.dumps(code)
 
@@ -140,6 +156,34 @@ def distributions(packages: Iterable[str]) -> list[tuple[str, str]]:
     known = importlib.metadata.packages_distributions()
     names = {name for package in packages for name in known.get(package, ())}
     return [(name, importlib.metadata.version(name)) for name in sorted(names)]
+
+
+def needed_distributions(names: Iterable[str]) -> set[str]:
+    """These distributions and those that they need, as far as they are installed."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            if name not in found:
+                needed = importlib.metadata.requires(name) or ()
+                found.add(name)
+                plain = (line for line in needed if "extra ==" not in line)
+                waiting += [re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in plain]
+    return found
+
+
+def link_packages(names: Iterable[str], folder: Path) -> None:
+    """Let a folder have these installed distributions and what they need, and no others.
+
+    Packages import what happens to be installed; standalone FMUs do not carry that.
+    """
+    for name in needed_distributions(names):
+        for file in importlib.metadata.files(name) or ():
+            top = file.parts[0]
+            if top not in ("..", "__pycache__") and not (folder / top).is_symlink():
+                place = Path(str(file.locate()))
+                (folder / top).symlink_to([place, *place.parents][len(file.parts) - 1])
 
 
 # ---- libraries -----------------------------------------------------------------------------------
@@ -191,9 +235,13 @@ def library_place(file: Path) -> str:
 
 
 def libraries_needed_by(binaries: Iterable[Path]) -> list[Path]:
-    """All libraries to carry beside these; what others need comes before them."""
+    """All libraries to carry beside these; of the machine's, what others need comes first."""
     found = {library for file in binaries for library in needed_by(file)}
-    return sorted(found - {python_library().resolve()}, key=lambda f: (len(needed_by(f)), f.name))
+
+    def order(file: Path) -> tuple[int, str]:
+        return (0 if is_in_packages(file) else len(needed_by(file))), file.name
+
+    return sorted(found, key=order)
 
 
 @cache
@@ -267,7 +315,7 @@ def licence_files(resources: Iterable[str]) -> Files:
     for name in carried:
         first, _, rest = name.partition("/")
         if first == PACKAGES and rest.endswith(".dist-info/METADATA"):
-            distribution = rest.partition("-")[0]
+            distribution = rest.rpartition("-")[0].rpartition("-")[0]
             yield from distribution_licences(distribution, f"{folder}/{distribution}")
         elif first == LIBRARIES:
             yield f"{folder}/{rest}.txt", system_licence(rest)

@@ -58,6 +58,9 @@ pydantic.mypy pydantic.v1 trimesh.viewer
 #: networks, windows, and what other packages bring along if they are there.
 NOT_WANTED = (*NOT_CARRIED, *_NOT_WANTED.split())
 
+#: Distributions that FMUs import only if a parameter asks for it.
+ASKED_FOR = ("laspy", "lazrs", "pygeomag")
+
 #: Packages of which all is carried: what they import depends on the files that they are given.
 WHOLE = ("PIL", "laspy", "pygeomag")
 
@@ -120,55 +123,42 @@ class Standalone:
         with tempfile.TemporaryDirectory() as folder:
             unpacked = Path(folder)
             write_files(unpacked, {**files, "resources/pythonfmu/__init__.py": PYTHONFMU})
-            modules = self._modules(model, files, unpacked / "resources", options)
+            imported = self._imported(model, files, unpacked / "resources", options)
+            modules = found_modules(model, imported, unpacked / "resources")
+            settings = [name for name in imported if name.startswith("_sysconfigdata")]
             scenes = sorted(unpacked.glob(f"resources/scenes/*/{MANIFEST_NAME}"))
             carried = {
                 **{name: content for name, content in files.items() if is_carried(name)},
                 **dict(interpreter.files(modules, EMBREE in modules)),
                 **dict(digest_files()),
+                **dict(interpreter.settings_file(name) for name in settings),
                 **dict(kept_scenes(scenes)),
             }
         self._try_out(model, carried, options)
         return carried
 
-    def _modules(
+    def _imported(
         self,
         model: type[FmuBase],
         files: Mapping[str, bytes],
         resources: Path,
         options: Sequence[str],
-    ) -> dict[str, Path]:
-        """The files of the modules that an FMU may import, by name."""
+    ) -> list[str]:
+        """The modules that an FMU imports when it is run in many ways."""
         answer = self.folder / f"{_digest(files)}.modules"
         if not answer.is_file():
             self.say(f"looking for the modules of {model.model_name}")
-            installed = os.pathsep.join(map(str, interpreter.package_folders()))
-            environment = {**os.environ, "PYTHONPATH": installed}
+            packages = resources.parent / "packages"
+            packages.mkdir()
+            scenes = SCENE_PACKAGES if sees(model) else ()
+            interpreter.link_packages((*model.PACKAGES, *ASKED_FOR, *scenes), packages)
+            environment = {**os.environ, "PYTHONPATH": str(packages)}
             run_script("exercise.py", environment, resources, answer, *options, flags=ALONE)
-        imported = json.loads(answer.read_text(encoding="utf-8"))["modules"]
         # Names of characters are in sources only, which are no more; others were there before they
         # could be kept away.
         gone = {*NOT_CARRIED, *(() if sees(model) else ("unicodedata",))}
-        imported = [module for module in imported if module not in gone]
-        start = [m for m in imported if not m.startswith("_") or is_standard(m)]
-        start += ALWAYS
-        packages = {module.partition(".")[0] for module in start}
-        packages -= set() if sees(model) else set(SEEING)
-        start += [m for package in WHOLE if package in packages for m in all_in(package)]
-
-        certain = {part for module in imported for part in with_parents(module)}
-
-        def is_wanted(module: str) -> bool:
-            if _imp.is_frozen(module) and module not in NOT_ONLY_FROZEN:
-                return False
-            known = is_standard(module) or module.partition(".")[0] in packages
-            left_out = NOT_WANTED if sees(model) else (*NOT_WANTED, *OF_SEEING)
-            if "scene_handle" not in model.table().by_name:
-                left_out += ("sensor_models.scene",)
-            is_left_out = any(f"{module}.".startswith(f"{name}.") for name in left_out)
-            return known and (module in certain or not is_left_out)
-
-        return find_all(start, search_path(resources), is_wanted, (*interpreter.OWN, *WHOLE))
+        found: list[str] = json.loads(answer.read_text(encoding="utf-8"))["modules"]
+        return [module for module in found if module not in gone]
 
     def _try_out(
         self, model: type[FmuBase], files: Mapping[str, bytes], options: Sequence[str]
@@ -187,6 +177,29 @@ class Standalone:
         if made:
             raise BuildError(f"{model.model_name} does not carry {made}")
         proof.touch()
+
+
+def found_modules(
+    model: type[FmuBase], imported: Sequence[str], resources: Path
+) -> dict[str, Path]:
+    """The files of the modules that an FMU imports or may import, by name."""
+    start = [m for m in imported if not m.startswith("_") or is_standard(m)] + ALWAYS
+    packages = {module.partition(".")[0] for module in start}
+    packages -= set() if sees(model) else set(SEEING)
+    start += [m for package in WHOLE if package in packages for m in all_in(package)]
+    certain = {part for module in imported for part in with_parents(module)}
+    left_out = NOT_WANTED if sees(model) else (*NOT_WANTED, *OF_SEEING)
+    if "scene_handle" not in model.table().by_name:
+        left_out += ("sensor_models.scene",)
+
+    def is_wanted(module: str) -> bool:
+        if _imp.is_frozen(module) and module not in NOT_ONLY_FROZEN:
+            return False
+        known = is_standard(module) or module.partition(".")[0] in packages
+        is_left_out = any(f"{module}.".startswith(f"{name}.") for name in left_out)
+        return known and (module in certain or not is_left_out)
+
+    return find_all(start, search_path(resources), is_wanted, (*interpreter.OWN, *WHOLE))
 
 
 def sees(model: type[FmuBase]) -> bool:
@@ -232,4 +245,5 @@ def kept_scenes(manifests: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
 def _digest(files: Mapping[str, bytes]) -> str:
     """What an FMU and the ways it is run in go by; where its interpreter was changes nothing."""
     parts = [part for k, v in sorted(files.items()) if "python.txt" not in k for part in (k, v)]
-    return digest_of(sys.version, *parts, (HERE / "exercise.py").read_bytes())
+    scripts = [(HERE / name).read_bytes() for name in ("exercise.py", "interpreter.py")]
+    return digest_of(sys.version, *parts, *scripts, Path(__file__).read_bytes())

@@ -3,7 +3,8 @@
 Place   One directory for each user, which nobody else may enter. It does not depend on how a
         process was started, or processes would not meet: ``/dev/shm`` where there is one, else
         ``XDG_RUNTIME_DIR``, else the temporary directory, else one in the home directory; the next
-        of these where somebody else has taken the name. ``SENSOR_FMUS_SHARED_DIR`` is another.
+        of these where somebody else has taken the name. Where nothing can be written, a scene is
+        memory of its process alone. ``SENSOR_FMUS_SHARED_DIR`` is another.
 Number  Drawn at random from 31 bits, so that one whose file is gone does not come again while
         somebody may still hold it.
 Life    Whoever uses a file holds a shared lock on it, which the kernel takes back when the process
@@ -37,6 +38,10 @@ _PREFIX = "scene-"
 _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
+class NowhereError(OSError):
+    """There is no directory at all in which files can be shared."""
+
+
 class SharedFile:
     """A file that is mapped into the memory of this process, until it is closed."""
 
@@ -60,8 +65,16 @@ class SharedFile:
 
 
 def create(content: bytes, wanted: int = 0) -> SharedFile:
-    """A new file with this content, under the wanted number if there is one and it is free."""
-    directory = shared_directory()
+    """A new file with this content, under the wanted number if there is one and it is free.
+
+    Where no directory can be had at all, it is memory of this process alone.
+    """
+    try:
+        directory = shared_directory()
+    except NowhereError:
+        if not hasattr(os, "memfd_create"):
+            raise
+        return _create_private(content, wanted)
     with output_errors(f"cannot share a scene in {directory}"):
         remove_deserted(directory)
         number = wanted if 0 < wanted <= LARGEST_NUMBER else _any_number()
@@ -72,12 +85,12 @@ def create(content: bytes, wanted: int = 0) -> SharedFile:
 
 def attach(number: int) -> SharedFile | None:
     """The file of that number, to be read; None if there is none, or nobody uses it any more."""
-    path = shared_directory() / f"{_PREFIX}{number}"
     try:
+        path = shared_directory() / f"{_PREFIX}{number}"
         if _remove_if_deserted(path):
             return None
         descriptor = os.open(path, os.O_RDONLY | _FLAGS)
-    except FileNotFoundError:
+    except (FileNotFoundError, NowhereError):
         return None
     try:
         if _hold(descriptor) and os.fstat(descriptor).st_size > 0:  # else it is being made
@@ -104,6 +117,8 @@ def shared_directory() -> Path:
             return _made_private(directory)
         except OSError as refusal:
             refusals.append(refusal)
+    if not refusals:
+        raise NowhereError("scenes cannot be shared: there is no directory that can be written")
     raise refusals[0]
 
 
@@ -137,14 +152,31 @@ def _places() -> list[Path]:
         return [Path(tempfile.gettempdir()) / "sensor-fmus"]
     own = f"sensor-fmus-{os.geteuid()}"
     memory, runtime = Path("/dev/shm"), Path(os.environ.get("XDG_RUNTIME_DIR", ""))
-    places = [Path(tempfile.gettempdir()) / own]
+    places = []
+    with suppress(FileNotFoundError):  # a machine without any
+        places.append(Path(tempfile.gettempdir()) / own)
     if runtime.is_absolute() and os.access(runtime, os.W_OK | os.X_OK):
         places.insert(0, runtime / "sensor-fmus")
     if os.access(memory, os.W_OK | os.X_OK):
         places.insert(0, memory / own)
     with suppress(RuntimeError):  # a user without a home
-        places.append(Path.home() / ".sensor-fmus-shared")
+        if os.access(home := Path.home(), os.W_OK | os.X_OK):
+            places.append(home / ".sensor-fmus-shared")
     return places
+
+
+def _create_private(content: bytes, wanted: int) -> SharedFile:
+    """Memory that is no file, and that no other process can find."""
+    number = wanted if 0 < wanted <= LARGEST_NUMBER else _any_number()
+    with output_errors("cannot hold a scene"):
+        descriptor = os.memfd_create(f"{_PREFIX}{number}")
+    try:
+        with open(descriptor, "wb", closefd=False) as stream:
+            stream.write(content)
+        return SharedFile(Path(os.devnull, f"{_PREFIX}{number}"), descriptor, writable=True)
+    except BaseException:
+        os.close(descriptor)
+        raise
 
 
 def _any_number() -> int:

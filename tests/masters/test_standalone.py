@@ -126,7 +126,7 @@ def test_carries_the_licences_of_all_that_is_inside(standalone_directory: Path) 
     with zipfile.ZipFile(standalone_directory / "DepthCamera.fmu") as archive:
         names = archive.namelist()
     carried = {name.split("/")[3] for name in names if name.startswith("resources/python/packages")}
-    distributions = {n.partition("-")[0] for n in carried if n.endswith(".dist-info")}
+    distributions = {n.rpartition("-")[0] for n in carried if n.endswith(".dist-info")}
     assert {"numpy", "embreex", "pillow", "pydantic", "trimesh"} <= distributions
     licences = [n.removeprefix("documentation/licenses/") for n in names if "/licenses/" in n]
     for distribution in distributions:

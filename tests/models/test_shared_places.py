@@ -66,3 +66,18 @@ def test_there_is_a_place_of_ones_own_after_those_that_all_users_have(
     *common, own = shared_file._places()
     assert Path(tempfile.gettempdir()) in [place.parent for place in common]
     assert own.parent == Path.home()
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="memory without a file is Linux's")
+def test_where_nothing_can_be_written_memory_is_the_processes_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(shared_file, "_places", list)
+    made = shared_file.create(b"content", 17)
+    try:
+        assert made.number == 17
+        made.memory[:3] = b"CON"
+        assert bytes(made.memory) == b"CONtent"
+        assert shared_file.attach(17) is None  # nor can another process
+    finally:
+        made.close()
