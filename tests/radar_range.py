@@ -163,7 +163,7 @@ def tubes_of(radar: RayTracedRadar, rays: RayScene, motion: Motion, window: tupl
     numbers = np.arange(rows * columns)
     parts = np.ones(len(numbers), np.int32)
     chunks = np.array([0, len(numbers)])
-    cells = Cells(numbers, parts, chunks, columns, window[0], window[1], width, width)
+    cells = Cells(numbers, parts, parts, chunks, columns, window[0], window[1], width, width)
     pages = new_pages(-(-len(numbers) * 8 // 1024) + 1)
     scene = RadarScene(rays.scene, radar.parameters.antenna.frequency, 1.0)
     motions = np.zeros((len(motion.bodies), 9))

@@ -41,6 +41,7 @@ from sensor_models.kernels.radar.synthesis import (
     add_paths,
     assemble,
     beat,
+    count_paths,
     sort_paths,
 )
 from sensor_models.kernels.radar.tubes import Sender
@@ -163,7 +164,7 @@ class RayTracedRadar:
             self._pages = new_pages(taken + taken // 4)
         used = pages.used[:taken]
         order = np.lexsort((used[:, 1], used[:, 0])).astype(np.int64)
-        tubes = int((cells.parts.astype(np.int64) ** 2).sum())
+        tubes = int((cells.across.astype(np.int64) * cells.upward).sum())
         return Paths(pages, order, tubes, int(pages.lost[0]))
 
     def _sender(self, motion: Motion, frame: int) -> Sender:
@@ -194,35 +195,43 @@ class RayTracedRadar:
         columns = max(math.ceil(2.0 * half_u / own.rays.angle), 1)
         rows = max(math.ceil(2.0 * half_v / own.rays.angle), 1)
         width, height = 2.0 * half_u / columns, 2.0 * half_v / rows
-        parts, facets = np.zeros((rows, columns), np.int32), np.zeros((rows, columns), np.int64)
         grid = -half_u, -half_v, width, height
-        rays.run(look, sender, scene.tables, *grid, parts, facets, bodies=bodies)
-        parts = spread(parts, facets)
-        self._mark_small(scene, motion, grid, parts)
-        parts = self._limited(parts)
-        numbers = np.flatnonzero(parts.ravel()).astype(np.int64)
-        counts = parts.ravel()[numbers]
-        ends = np.cumsum(counts.astype(np.int64) ** 2)
+        spacings, windows = self._pictures(scene, motion, grid, columns, rows)
+        parts, facets = np.zeros((2, rows, columns), np.int32), np.zeros((rows, columns), np.int64)
+        rays.run(look, sender, scene.tables, *grid, spacings, parts, facets, bodies=bodies)
+        divided = np.stack([spread(part, facets) for part in parts])  # across, and upward
+        for window, counts in windows:
+            for part, count in zip(divided, counts, strict=True):
+                np.maximum(part[window], count, out=part[window])
+        divided = self._limited(divided)
+        numbers = np.flatnonzero(divided[0].ravel()).astype(np.int64)
+        across, upward = divided.reshape(2, -1)[:, numbers]
+        ends = np.cumsum(across.astype(np.int64) * upward)
         total = int(ends[-1]) if len(ends) else 0
         marks = np.searchsorted(ends, np.arange(CHUNK, total, CHUNK), side="left") + 1
         chunks = np.unique(np.concatenate([[0], marks, [len(numbers)]])).astype(np.int64)
-        return Cells(numbers, counts, chunks, columns, -half_u, -half_v, width, height)
+        return Cells(numbers, across, upward, chunks, columns, -half_u, -half_v, width, height)
 
-    def _mark_small(
+    def _pictures(
         self,
         scene: RadarScene,
         motion: Motion,
         grid: tuple[float, float, float, float],
-        parts: NDArray[np.int32],
-    ) -> None:
-        """Divide the cells that the bounds of small objects lie in."""
+        columns: int,
+        rows: int,
+    ) -> tuple[Floats, list[tuple[tuple[slice, slice], list[int]]]]:
+        """The widest that tubes may be at each owner, across and upward, by its bounds.
+
+        And for what is small, where these lie in the grid, and into how much cells are divided
+        there.
+        """
         left, bottom, width, height = grid
-        rows, columns = parts.shape
+        spacings, windows = np.stack([scene.tables.spacing] * 2, axis=1), []
         turn = matrix_from_quaternion(motion.orientation)
         for owner, instance in enumerate(scene.owners):
             if not scene.mirrors[owner] or owner < len(scene.scene.volumes):
                 continue
-            corners = scene.corners(owner)
+            corners = scene.corners[owner]
             if instance.body >= 0:
                 pose = motion.bodies[instance.body]
                 corners = corners @ matrix_from_quaternion(pose[3:]).T + pose[:3]
@@ -230,21 +239,29 @@ class RayTracedRadar:
             if len(seen) == 0 or seen[:, 0].min() <= 1e-3:
                 continue
             ahead = float(seen[:, 0].min())
-            size = float(np.sort(scene.sizes[owner])[1])
-            if size >= SMALL * max(width, height) * ahead:
-                continue
             u, v = seen[:, 1] / seen[:, 0], seen[:, 2] / seen[:, 0]
-            first, last = _window(u, left, width, columns)
-            low, high = _window(v, bottom, height, rows)
-            count = math.ceil(max(width, height) * ahead / scene.tables.spacing[owner])
-            area = parts[low:high, first:last]
-            np.maximum(area, min(count, 4095), out=area)
+            spacings[owner] = scene.spacing_of(
+                owner, float(np.ptp(u)) * ahead, float(np.ptp(v)) * ahead
+            )
+            if float(np.sort(scene.sizes[owner])[1]) < SMALL * max(width, height) * ahead:
+                window = _window(v, bottom, height, rows), _window(u, left, width, columns)
+                needed = np.ceil(np.array([width, height]) * ahead / spacings[owner])
+                windows.append((window, np.minimum(needed, 4095).astype(int).tolist()))
+        return spacings, windows
 
-    def _limited(self, parts: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Parts that make no more rays than are allowed."""
-        most, total = self.parameters.rays.maximum, int((parts.astype(np.int64) ** 2).sum())
+    def _limited(self, divided: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Parts across and upward that make no more rays than are allowed."""
+
+        def rays_of(parts: NDArray[np.int32]) -> int:
+            return int((parts[0].astype(np.int64) * parts[1]).sum())
+
+        def shrunk(share: float) -> NDArray[np.int32]:
+            fewer = np.maximum((divided * share).astype(np.int32), 1)
+            return np.where(divided > 0, fewer, 0).astype(np.int32)
+
+        most, total = self.parameters.rays.maximum, rays_of(divided)
         if total <= most:
-            return parts
+            return divided
         if self._warn is not None:
             self._warn(
                 f"rays.maximum = {most} is less than the {total} rays that rays.spacing needs "
@@ -254,11 +271,8 @@ class RayTracedRadar:
         low, high = 0.0, 1.0
         for _ in range(30):
             share = 0.5 * (low + high)
-            fewer = np.where(parts > 0, np.maximum((parts * share).astype(np.int64), 1), 0)
-            low, high = (share, high) if int((fewer**2).sum()) <= most else (low, share)
-        return np.where(parts > 0, np.maximum((parts * low).astype(np.int32), 1), 0).astype(
-            np.int32
-        )
+            low, high = (share, high) if rays_of(shrunk(share)) <= most else (low, share)
+        return shrunk(low)
 
     # ---- cube --------------------------------------------------------------------------------
 
@@ -281,11 +295,8 @@ class RayTracedRadar:
         wave, own = self.radio.kernel_waveform, self.parameters
         samples, chirps = wave.samples, wave.chirps
         channels = len(wave.transmitters) * len(wave.receivers)
-        total = int(paths.pages.used[paths.order, 2].sum())
-        places = np.empty(total, np.int32)
         blocks = -(-samples // BLOCK)
-        starts = np.zeros(blocks + 1, np.int64)
-        sort_paths(paths.pages, paths.order, wave, places, starts)
+        places, starts = self._sorted(rays, paths, blocks)
         shape = (samples, chirps, *self._sectors())
         strongest = Strongest(np.zeros(shape, np.float32), np.full(shape, -1, np.int32))
         if self._slabs.shape != (blocks, chirps, SPAN * 2 * channels):
@@ -298,6 +309,18 @@ class RayTracedRadar:
         cube = np.empty((samples, chirps, channels), complex)
         rays.run(assemble, self._slabs, samples, channels, cube)
         return cube, strongest
+
+    def _sorted(self, rays: RayScene, paths: Paths, blocks: int) -> tuple[Any, Any]:
+        """Where paths are in the order of blocks of range, and where each block begins."""
+        wave, pages, order = self.radio.kernel_waveform, paths.pages, paths.order
+        counts = np.empty((len(order), blocks), np.int64)
+        rays.run(count_paths, pages, order, wave, counts)
+        starts = np.zeros(blocks + 1, np.int64)
+        np.cumsum(counts.sum(axis=0), out=starts[1:])
+        firsts = starts[:-1] + np.cumsum(counts, axis=0) - counts
+        places = np.empty(int(starts[-1]), np.int32)
+        rays.run(sort_paths, pages, order, wave, firsts, places)
+        return places, starts
 
     def _sectors(self) -> tuple[int, int]:
         """By how many directions along y and z paths are told apart."""
@@ -335,11 +358,11 @@ def centred_transform(count: int, window: int, *, signed: bool) -> Callable[[Any
     return transform
 
 
-def _window(values: Floats, first: float, step: float, count: int) -> tuple[int, int]:
+def _window(values: Floats, first: float, step: float, count: int) -> slice:
     """The cells that values lie in, and one more on either side."""
     low = int(np.clip(np.floor((values.min() - first) / step) - 1, 0, count))
     high = int(np.clip(np.floor((values.max() - first) / step) + 2, 0, count))
-    return low, high
+    return slice(low, high)
 
 
 def new_pages(count: int) -> Pages:

@@ -214,7 +214,7 @@ def _weights_along(places: Floats, window: Window) -> Floats:
 
 def pattern_of(antenna: AntennaParameters) -> Floats:
     """The table of an antenna's pattern."""
-    angles = np.linspace(-0.5 * np.pi, 0.5 * np.pi, PATTERN_STEPS + 1)
+    angles = 2.0 * np.arctan(np.linspace(-1.0, 1.0, PATTERN_STEPS + 1))
     root = math.sqrt(antenna.gain)
     if antenna.pattern == "cos2":
         one = np.cos(angles)

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from sensor_models.kernels.radar.fields import coherent, pane, reflectance
-from sensor_models.radar.ray_parameters import Polarization
+from sensor_models.radar.ray_parameters import (
+    AntennaParameters,
+    FieldParameters,
+    Polarization,
+    RayTracedParameters,
+    TubeParameters,
+)
 from sensor_models.radar.ray_traced import Motion, RayTracedRadar
 from sensor_models.radar.surfaces import CONCRETE, GLASS, itu_index, pane_thickness
 from sensor_models.scene.model import Material, Mesh, SurfaceKind, SurfaceParameters
@@ -314,3 +320,45 @@ def test_speeds_of_sensor_and_bodies_add_up() -> None:
     # 8 m/s closing, and what the turn adds from side to side: w y
     y = rows[:, 4] * 20.0
     np.testing.assert_allclose(rows[:, 3], 8.0 + 0.5 * y - rows[:, 4], atol=2e-3)
+
+
+def upright_post(turn: float, spacing: float, frame: int = 0) -> tuple[float, int]:
+    """The cross section of a post of twelve sides at 16 m by both passes of a frame, and tubes.
+
+    With a small ``rays.spacing`` tubes are as narrow both ways.
+    """
+    angles = np.arange(12) * math.pi / 6.0 + turn
+    ring = 0.045 * np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
+    half = np.array([0.0, 0.0, 1.2])
+    low, high = ring - half, ring + half
+    sides = [
+        [[k, (k + 1) % 12, 12 + (k + 1) % 12], [k, 12 + (k + 1) % 12, 12 + k]] for k in range(12)
+    ]
+    shape = np.concatenate([low, high]), np.array(sides).reshape(-1, 3)
+    own = RayTracedParameters(
+        antenna=AntennaParameters(pattern="isotropic"),
+        fov=FieldParameters(azimuth=0.02, elevation=0.1),
+        rays=TubeParameters(spacing=spacing),
+    )
+    radar = RayTracedRadar(own)
+    scene = range_.scene_of((shape, range_.placed((16.0, 0, 0)), METAL, -1))
+    with RayScene(scene, threads=1) as rays:
+        paths = radar.trace(rays, range_.still(), frame)
+        return range_.cross_section(radar, paths, 16.0), paths.tubes
+
+
+def test_a_post_needs_narrow_tubes_across_alone() -> None:
+    """With a side ahead, and in the mean between two sides, against tubes as narrow both ways."""
+    ahead, fine_ahead = (
+        [upright_post(math.pi / 12.0, spacing, frame) for frame in range(8)]
+        for spacing in (0.02, 0.003)
+    )
+    assert fine_ahead[0][1] > 2.5 * ahead[0][1]
+    levels, fine = (decibel(np.array([s for s, _ in found])) for found in (ahead, fine_ahead))
+    assert levels.mean() == pytest.approx(fine.mean(), abs=0.3)
+    assert levels.std() < 0.35
+    between, fine_between = (
+        [upright_post(turn, spacing, frame)[0] for turn in (0.0, 0.05, 0.1) for frame in range(8)]
+        for spacing in (0.02, 0.003)
+    )
+    assert decibel(np.mean(between) / np.mean(fine_between)) == pytest.approx(0.0, abs=1.0)

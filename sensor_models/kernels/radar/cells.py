@@ -44,16 +44,19 @@ def look(
     bottom: float,
     width: float,
     height: float,
+    spacings: NDArray[np.float64],
     parts: NDArray[np.int32],
     facets: NDArray[np.int64],
 ) -> None:
-    """Find out how finely each cell (row, column) is to be divided, 0 for those that hit nothing.
+    """Find out how finely each cell is to be divided, 0 for those that hit nothing.
+
+    ``parts`` are (2, rows, columns), across and upward, by ``spacings``, (owners, 2).
 
     Those that hit what is diffuse alone have -1: they stay whole unless a neighbour has more.
     ``facets`` gets a number for the facet that each hits.
     """
     packet = new_packet()
-    rows, columns = parts.shape
+    rows, columns = facets.shape
     least = nearest_allowed(view, sender.place)
     chunk = claim(claims)
     while chunk * ROWS < rows:
@@ -71,18 +74,20 @@ def look(
                 for lane in range(min(WIDTH, columns - first)):
                     column = first + lane
                     if not is_hit(packet, lane):
-                        parts[row, column], facets[row, column] = 0, -1
+                        parts[0, row, column] = parts[1, row, column] = 0
+                        facets[row, column] = -1
                         continue
                     owner = np.int64(hit_owner(packet, lane))
                     facets[row, column] = (owner << 32) + hit_primitive(packet, lane)
                     if reflectors.kind[hit_material(view, packet, lane)] == DIFFUSE:
-                        parts[row, column] = -1
+                        parts[0, row, column] = parts[1, row, column] = -1
                         continue
                     u = left + (column + 0.5) * width
                     ahead = hit_distance(packet, lane) / math.sqrt(1.0 + u * u + v * v)
-                    size = max(width, height) * ahead
-                    count = math.ceil(size / reflectors.spacing[owner])
-                    parts[row, column] = min(max(count, 1), MOST_PARTS)
+                    for axis in range(2):
+                        size = (width if axis == 0 else height) * ahead
+                        count = math.ceil(size / spacings[owner, axis])
+                        parts[axis, row, column] = min(max(count, 1), MOST_PARTS)
         chunk = claim(claims)
 
 

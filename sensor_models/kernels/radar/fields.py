@@ -28,8 +28,6 @@ Source: Ling, Chou, Lee 1989 (shooting and bouncing rays); Knott, *Radar Cross S
 import cmath
 import math
 
-import numpy as np
-
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.rotations import Triple, cross, dot, minus, plus, times
 from sensor_models.kernels.options import INLINE
@@ -82,9 +80,22 @@ def power(field: Field) -> float:
 
 
 @njit(**INLINE)
+def squared(z: complex) -> float:
+    """The square of the absolute value."""
+    return z.real * z.real + z.imag * z.imag
+
+
+@njit(**INLINE)
 def refracted_cosine(index: complex, cosine: float) -> complex:
-    """The cosine of the angle behind a surface."""
-    return cmath.sqrt(1.0 - (1.0 - cosine * cosine) / (index * index))
+    """The cosine of the angle behind a surface: a root, without the care for numbers near 1e300."""
+    z = 1.0 - (1.0 - cosine * cosine) / (index * index)
+    length = math.sqrt(squared(z))
+    more = math.sqrt(0.5 * (length + abs(z.real)))
+    if more == 0.0:
+        return 0j
+    less = 0.5 * abs(z.imag) / more
+    re, im = (more, less) if z.real >= 0.0 else (less, more)
+    return complex(re, im if z.imag >= 0.0 else -im)
 
 
 @njit(**CALLED)
@@ -195,5 +206,5 @@ def polarised(direction: Triple, up: Triple, vertical: float, horizontal: float)
 def reflectance(index: complex, cosine: float) -> float:
     """The share of the power that a smooth face reflects, both polarisations alike."""
     r_s, r_p = reflection(index, cosine)
-    found: float = 0.5 * (np.abs(r_s) ** 2 + np.abs(r_p) ** 2)
+    found: float = 0.5 * (squared(r_s) + squared(r_p))
     return found

@@ -26,8 +26,9 @@ from sensor_models.kernels.radar.fields import (
     reflection,
     seen_by,
     side_axis,
+    squared,
 )
-from sensor_models.kernels.radar.reflectors import Plane, Reflectors, plane_of, velocity_at
+from sensor_models.kernels.radar.reflectors import Plane, Reflectors, velocity_at
 from sensor_models.kernels.radar.tubes import (
     BACK_IM,
     BACK_RE,
@@ -123,7 +124,7 @@ def coefficients(
     rms, diffuse = reflectors.rms[material], given
     left = coherent(rms, cosine, wavenumber) if rms > 0.0 else 1.0
     if math.isnan(given):
-        share = 0.5 * (abs(r_s) ** 2 + abs(r_p) ** 2)
+        share = 0.5 * (squared(r_s) + squared(r_p))
         diffuse = share * (1.0 - left * left)
     return left * r_s, left * r_p, t_s, t_p, diffuse
 
@@ -207,7 +208,7 @@ def _send_back(
         _stray_back(sender, tubes, lane, plane, velocity, field, diffuse, first, answers)
     if facing <= 0.0:
         return
-    arrival = root_gain(sender.pattern, -dot(to, sender.x), y, z)
+    arrival = gain if straight else root_gain(sender.pattern, -dot(to, sender.x), y, z)
     if arrival == 0.0:
         return
     receiver = polarised(times(-1.0, to), sender.z, sender.received[0], sender.received[1])
@@ -251,6 +252,7 @@ def meet(
     motions: Floats,
     packet: Packet,
     lane: int,
+    facet: Plane,
     tubes: Tubes,
     waiting: Tubes,
     held: Ints,
@@ -262,7 +264,7 @@ def meet(
     answers.ids[lane, SIGHT] = NOTHING
     ids[lane, EVENTS] += 1
     start, way = get_triple(numbers, lane, START), get_triple(numbers, lane, WAY)
-    plane = _facing(plane_of(view, reflectors, owner, face, sender.place), way)
+    plane = _facing(facet, way)
     product = dot(plane.normal, way)
     if product == 0.0:
         return

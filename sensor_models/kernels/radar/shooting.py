@@ -19,6 +19,7 @@ from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.memory import claim_at
 from sensor_models.kernels.math.philox import block, open_unit
 from sensor_models.kernels.math.rotations import Triple, dot, plus, times
+from sensor_models.kernels.math.turns import cosine_and_sine
 from sensor_models.kernels.options import INLINE
 from sensor_models.kernels.radar.compiling import CALLED
 from sensor_models.kernels.radar.fields import polarised
@@ -47,7 +48,7 @@ from sensor_models.kernels.radar.meeting import (
     new_answers,
     thickness_at,
 )
-from sensor_models.kernels.radar.reflectors import Reflectors, plane_of
+from sensor_models.kernels.radar.reflectors import Plane, Reflectors, plane_of
 from sensor_models.kernels.radar.tubes import (
     BACK_IM,
     BACK_RE,
@@ -86,7 +87,14 @@ from sensor_models.kernels.tracing.hits import (
     is_hit,
 )
 from sensor_models.kernels.tracing.packets import Packet, drop_ray, is_valid, new_packet
-from sensor_models.kernels.tracing.rays import claim, nearest_allowed, set_ray, trace_quickly
+from sensor_models.kernels.tracing.rays import (
+    claim,
+    is_blocked,
+    nearest_allowed,
+    set_ray,
+    trace_blocked,
+    trace_quickly,
+)
 from sensor_models.kernels.tracing.scene_view import SceneView
 
 Floats = NDArray[np.float64]
@@ -110,7 +118,8 @@ class Cells(NamedTuple):
     """Cells of the plane ahead that are looked at, in the order of their chunks."""
 
     numbers: Ints  # of each: row times columns plus column
-    parts: NDArray[np.int32]  # of each: tubes along a side
+    across: NDArray[np.int32]  # of each: tubes side by side, and above each other
+    upward: NDArray[np.int32]
     chunks: Ints  # (chunks + 1,): the first cell of each
     columns: int
     left: float  # v and u of the first cell's corner
@@ -168,10 +177,10 @@ def _note(
 @njit(**INLINE)
 def _begin(sender: Sender, cells: Cells, cell: int, part: int, tubes: Tubes, lane: int) -> Triple:
     """Set out with a tube; the direction of the ray that looks for its facet."""
-    parts, number = cells.parts[cell], cells.numbers[cell]
-    width, height = cells.width / parts, cells.height / parts
-    u = cells.left + (number % cells.columns) * cells.width + (part % parts + 0.5) * width
-    v = cells.bottom + (number // cells.columns) * cells.height + (part // parts + 0.5) * height
+    across, number = cells.across[cell], cells.numbers[cell]
+    width, height = cells.width / across, cells.height / cells.upward[cell]
+    u = cells.left + (number % cells.columns) * cells.width + (part % across + 0.5) * width
+    v = cells.bottom + (number // cells.columns) * cells.height + (part // across + 0.5) * height
     draws = block(sender.key, sender.frame, (number << (2 * DIVISIONS)) + part)
     numbers, ids = tubes.numbers, tubes.ids
     side = (open_unit(draws[0]) - 0.5) * sender.jitter * width
@@ -215,18 +224,26 @@ def _look_back(
     view: SceneView, sender: Sender, reflectors: Reflectors, packet: Packet, answers: Answers
 ) -> None:
     """Find out for which tubes of a packet the receiver is in sight."""
-    asked = False
     for lane in range(WIDTH):
         if answers.ids[lane, SIGHT] == TO_BE_SEEN:
             _aim_home(view, sender, packet, lane, answers, 1e-4)
-            asked = True
         else:
             drop_ray(packet, lane)
-    rounds = 0
+    trace_blocked(view, packet, True)
+    asked, rounds = False, 0
+    for lane in range(WIDTH):
+        if not is_valid(packet, lane):
+            continue
+        if is_blocked(packet, lane):  # perhaps by a pane
+            _aim_home(view, sender, packet, lane, answers, 1e-4)
+            asked = True
+        else:
+            answers.ids[lane, SIGHT] = IN_SIGHT
+            drop_ray(packet, lane)
     while asked and rounds < MOST_PANES:
         rounds += 1
         asked = False
-        trace_quickly(view, packet, False)
+        trace_quickly(view, packet, True)
         for lane in range(WIDTH):
             if not is_valid(packet, lane):
                 continue
@@ -296,8 +313,10 @@ def _deliver(pages: Pages, page: Ints, tubes: Tubes, answers: Answers) -> None:
         out = (numbers[lane, LEFT_Y], numbers[lane, LEFT_Z])
         back = (answer[lane, IN_Y], answer[lane, IN_Z])
         seen = complex(answer[lane, SEEN_RE], answer[lane, SEEN_IM])
-        turn = 2.0 * math.pi * numbers[lane, DRAW]
-        stray = seen * answer[lane, STRAY] * complex(math.cos(turn), math.sin(turn))
+        stray = 0j
+        if answer[lane, STRAY] > 0.0:
+            c, s = cosine_and_sine(numbers[lane, DRAW])
+            stray = seen * answer[lane, STRAY] * complex(c, s)
         bent = tubes.ids[lane, STRAIGHT] == 0
         length, speed = answer[lane, LENGTH], answer[lane, SPEED]
         if seen != 0j:
@@ -307,8 +326,8 @@ def _deliver(pages: Pages, page: Ints, tubes: Tubes, answers: Answers) -> None:
                 _note(pages, page, stray, length, speed, back, out, entity)
         own = answer[lane, OWN]
         if bent and own > 0.0:
-            turn = 2.0 * math.pi * numbers[lane, OTHER_DRAW]
-            amplitude = own * complex(math.cos(turn), math.sin(turn))
+            c, s = cosine_and_sine(numbers[lane, OTHER_DRAW])
+            amplitude = own * complex(c, s)
             length, speed = answer[lane, OWN_LENGTH], answer[lane, OWN_SPEED]
             _note(pages, page, amplitude, length, speed, out, out, entity)
 
@@ -325,15 +344,26 @@ def _trace_packet(
     waiting: Tubes,
     held: Ints,
     answers: Answers,
-    coherent: bool,
 ) -> None:
-    """Trace a packet, have its tubes answer, and find out which answers are seen."""
-    trace_quickly(view, packet, coherent)
+    """Trace a packet, have its tubes answer, and find out which answers are seen.
+
+    Tubes that were bent are told to be neighbours, too: of flat surfaces they are, and the bounces
+    of a whole yard took a seventh less than as rays that have nothing to do with each other.
+    """
+    trace_quickly(view, packet, True)
     asked = False
+    last_owner, last_face, plane = -1, -1, Plane((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
     for lane in range(WIDTH):
         answers.ids[lane, SIGHT] = NOTHING
         if is_valid(packet, lane) and is_hit(packet, lane):
-            meet(view, sender, reflectors, motions, packet, lane, tubes, waiting, held, answers)
+            owner, face = hit_owner(packet, lane), hit_primitive(packet, lane)
+            if owner != last_owner or face != last_face:  # neighbours often meet the same one
+                plane = plane_of(view, reflectors, owner, face, sender.place)
+                last_owner, last_face = owner, face
+            meet(
+                view, sender, reflectors, motions, packet, lane, plane, tubes, waiting, held,
+                answers,
+            )  # fmt: skip
             asked = asked or answers.ids[lane, SIGHT] == TO_BE_SEEN
     if asked:
         _look_back(view, sender, reflectors, looking, answers)
@@ -351,7 +381,7 @@ def _fill(
         way = _begin(sender, cells, at[0], at[1], tubes, lane)
         _aim(view, sender, packet, lane, (0.0, 0.0, 0.0), way, 0.0, math.inf)
         at[1] += 1
-        if at[1] >= cells.parts[at[0]] * cells.parts[at[0]]:
+        if at[1] >= cells.across[at[0]] * cells.upward[at[0]]:
             at[0], at[1] = at[0] + 1, 0
 
 
@@ -404,14 +434,13 @@ def _shoot_chunk(
     page[0], page[1], page[2], page[3] = -1, 0, chunk, 0
     at[0], at[1] = cells.chunks[chunk], 0
     while at[0] < last or held[0] > 0:
-        fresh = held[0] < WIDTH and at[0] < last
-        if fresh:
+        if held[0] < WIDTH and at[0] < last:
             _fill(view, sender, cells, room.packet, room.tubes, at, last)
         else:
             _take_off(view, sender, room.packet, room.tubes, room.waiting, held)
         _trace_packet(
             view, sender, reflectors, motions, room.packet, room.looking, room.tubes,
-            room.waiting, held, room.answers, fresh,
+            room.waiting, held, room.answers,
         )  # fmt: skip
         _deliver(pages, page, room.tubes, room.answers)
 

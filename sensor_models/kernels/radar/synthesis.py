@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
+from sensor_models.kernels.math.turns import cosine_and_sine, rounded
 from sensor_models.kernels.options import INLINE
 from sensor_models.kernels.radar.compiling import CALLED
 from sensor_models.kernels.radar.shooting import (
@@ -35,6 +36,7 @@ from sensor_models.kernels.radar.shooting import (
     PATH_OUT_Y,
     PATH_OUT_Z,
     PATH_RE,
+    PATH_SIZE,
     PATH_SPEED,
     Pages,
 )
@@ -84,41 +86,13 @@ def doppler_cell(wave: Waveform, speed: float) -> float:
 
 
 @njit(**INLINE)
-def turns_of(wave: Waveform, length: float) -> float:
-    """The phase of a delay, in turns."""
-    delay = length / LIGHT
-    return wave.frequency * delay - 0.5 * wave.slope * delay * delay
-
-
-@njit(**INLINE)
 def wrapped(cell: float, count: int, first: float) -> tuple[float, float]:
     """A cell brought into count cells from ``first`` on, and the sign that this costs."""
-    turns = math.floor((cell - first) / count)
-    odd = (count % 2 == 0) and (int(turns) % 2 != 0)
+    place = (cell - first) / count
+    turns = rounded(place)
+    turns -= 1.0 if turns > place else 0.0
+    odd = (count % 2 == 0) & (turns != 2.0 * rounded(0.5 * turns))
     return cell - turns * count, -1.0 if odd else 1.0
-
-
-@njit(cache=True)
-def sort_paths(
-    pages: Pages, order: Ints, wave: Waveform, places: NDArray[np.int32], starts: Ints
-) -> None:
-    """Sort the paths of pages, which are taken in an order, by blocks of range.
-
-    ``places`` gets page and path as one number, ``starts`` where each block begins.
-    """
-    page_size = pages.numbers.shape[1]
-    starts[:] = 0
-    for page in order:
-        for path in range(pages.used[page, 2]):
-            starts[_block(wave, pages.numbers[page, path]) + 1] += 1
-    for block in range(1, len(starts)):
-        starts[block] += starts[block - 1]
-    filled = starts[:-1].copy()
-    for page in order:
-        for path in range(pages.used[page, 2]):
-            block = _block(wave, pages.numbers[page, path])
-            places[filled[block]] = page * page_size + path
-            filled[block] += 1
 
 
 @njit(**INLINE)
@@ -129,26 +103,133 @@ def _block(wave: Waveform, path: Floats) -> int:
     return min(int(inside + 0.5), wave.samples - 1) // BLOCK
 
 
+@njit(nogil=True, cache=True)
+def count_paths(
+    _view: SceneView, claims: Ints, pages: Pages, order: Ints, wave: Waveform, counts: Ints
+) -> None:
+    """Count the paths of each page in each block of range, (pages in their order, blocks)."""
+    place = claim(claims)
+    while place < len(order):
+        page = order[place]
+        counts[place, :] = 0
+        for path in range(pages.used[page, 2]):
+            counts[place, _block(wave, pages.numbers[page, path])] += 1
+        place = claim(claims)
+
+
+@njit(nogil=True, cache=True)
+def sort_paths(
+    _view: SceneView,
+    claims: Ints,
+    pages: Pages,
+    order: Ints,
+    wave: Waveform,
+    firsts: Ints,
+    places: NDArray[np.int32],
+) -> None:
+    """Sort paths by blocks of range; ``firsts`` says where the first of each page and block goes.
+
+    ``places`` gets page and path as one number.
+    """
+    page_size = pages.numbers.shape[1]
+    place = claim(claims)
+    while place < len(order):
+        page, filled = order[place], firsts[place]
+        for path in range(pages.used[page, 2]):
+            block = _block(wave, pages.numbers[page, path])
+            places[filled[block]] = page * page_size + path
+            filled[block] += 1
+        place = claim(claims)
+
+
+# Columns of a batch of paths: those of a path, then where it lies in range and Doppler.
+CELL, FINE = PATH_SIZE, PATH_SIZE + 1
+#: Paths of a batch, which become vectors.
+BATCH = 16
+
+
+class Batch(NamedTuple):
+    """Some paths, column by column of ``BATCH``."""
+
+    columns: Floats  # as of a path, the amplitude with its phase; then CELL and FINE
+    steered: Floats  # real and imaginary part in each channel, transmitter by transmitter
+    toward: Floats  # and as each receiver has it; then the turn of a transmitter
+
+
+@njit(cache=True)
+def new_batch(wave: Waveform) -> Batch:
+    """Room for a batch."""
+    receivers, channels = len(wave.receivers), len(wave.transmitters) * len(wave.receivers)
+    return Batch(
+        np.zeros((PATH_SIZE + 2) * BATCH),
+        np.zeros(2 * channels * BATCH),
+        np.zeros(2 * (receivers + 1) * BATCH),
+    )
+
+
 @njit(**CALLED)
-def steer(wave: Waveform, path: Floats, sign: float, channels: NDArray[np.complex128]) -> None:
-    """The amplitude of a path in each channel, transmitter by transmitter."""
-    k = 2.0 * math.pi * wave.frequency / LIGHT
-    turns = turns_of(wave, path[PATH_LENGTH])
-    phase = 2.0 * math.pi * (turns - math.floor(turns))
-    start = sign * complex(path[PATH_RE], path[PATH_IM])
-    start *= complex(math.cos(phase), math.sin(phase))
+def _take(
+    pages: Pages,
+    wave: Waveform,
+    places: NDArray[np.int32],
+    first: int,
+    last: int,
+    wraps: bool,
+    batch: Batch,
+) -> None:
+    """Take paths, find their cells, and turn amplitudes by the phases of delays.
+
+    With ``wraps``, amplitudes get the signs of cells beyond the ends of the cube.
+    """
+    size, p = pages.numbers.shape[1], batch.columns
+    for lane in range(min(last - first, BATCH)):
+        at = np.int64(places[first + lane])
+        path = pages.numbers[at // size, at % size]
+        for k in range(PATH_SIZE):
+            p[k * BATCH + lane] = path[k]
+    for lane in range(BATCH):
+        length, speed = p[PATH_LENGTH * BATCH + lane], p[PATH_SPEED * BATCH + lane]
+        cell, sign = wrapped(range_cell(wave, length, speed), wave.samples, -0.5)
+        fine, other = wrapped(doppler_cell(wave, speed), wave.chirps, -0.5 * wave.chirps)
+        p[CELL * BATCH + lane], p[FINE * BATCH + lane] = cell, fine
+        delay = length / LIGHT
+        c, s = cosine_and_sine(wave.frequency * delay - 0.5 * wave.slope * delay * delay)
+        sign = sign * other if wraps else 1.0
+        c, s = sign * c, sign * s
+        x, y = p[PATH_RE * BATCH + lane], p[PATH_IM * BATCH + lane]
+        p[PATH_RE * BATCH + lane], p[PATH_IM * BATCH + lane] = c * x - s * y, s * x + c * y
+
+
+@njit(**CALLED)
+def _steer(wave: Waveform, batch: Batch) -> None:
+    """The amplitudes of a batch in each channel."""
+    p, toward, steered = batch.columns, batch.toward, batch.steered
+    per_metre = wave.frequency / LIGHT
     receivers = len(wave.receivers)
     for r in range(receivers):
-        at = wave.receivers[r]
-        phase = -k * (at[0] * path[PATH_IN_Y] + at[1] * path[PATH_IN_Z])
-        channels[r] = start * complex(math.cos(phase), math.sin(phase))
-    for t in range(len(wave.transmitters) - 1, -1, -1):
-        at = wave.transmitters[t]
-        phase = -k * (at[0] * path[PATH_OUT_Y] + at[1] * path[PATH_OUT_Z])
-        phase -= 2.0 * k * path[PATH_SPEED] * wave.instants[t]
-        factor = complex(math.cos(phase), math.sin(phase))
+        y, z = -per_metre * wave.receivers[r, 0], -per_metre * wave.receivers[r, 1]
+        at = 2 * r * BATCH
+        for lane in range(BATCH):
+            c, s = cosine_and_sine(
+                y * p[PATH_IN_Y * BATCH + lane] + z * p[PATH_IN_Z * BATCH + lane]
+            )
+            re, im = p[PATH_RE * BATCH + lane], p[PATH_IM * BATCH + lane]
+            toward[at + lane], toward[at + BATCH + lane] = c * re - s * im, s * re + c * im
+    for t in range(len(wave.transmitters)):
+        y, z = -per_metre * wave.transmitters[t, 0], -per_metre * wave.transmitters[t, 1]
+        moved = -2.0 * per_metre * wave.instants[t]
+        turned = 2 * receivers * BATCH
+        for lane in range(BATCH):
+            turns = y * p[PATH_OUT_Y * BATCH + lane] + z * p[PATH_OUT_Z * BATCH + lane]
+            c, s = cosine_and_sine(turns + moved * p[PATH_SPEED * BATCH + lane])
+            toward[turned + lane], toward[turned + BATCH + lane] = c, s
         for r in range(receivers):
-            channels[t * receivers + r] = factor * channels[r]
+            at, to = 2 * r * BATCH, 2 * (t * receivers + r) * BATCH
+            for lane in range(BATCH):
+                c, s = toward[turned + lane], toward[turned + BATCH + lane]
+                re, im = toward[at + lane], toward[at + BATCH + lane]
+                steered[to + lane] = c * re - s * im
+                steered[to + BATCH + lane] = s * re + c * im
 
 
 class Strongest(NamedTuple):
@@ -165,74 +246,67 @@ def _sector(one: float, other: float, count: int) -> int:
     return min(max(int(place), 0), count - 1)
 
 
-@njit(**INLINE)
-def _add_row(
-    rows: Floats, row: int, first: int, factor: float, weights: Floats, parts: Floats
-) -> None:
-    """Add a path to a row of Doppler: to the cells of range around it."""
-    size = len(parts)
-    target = rows[row]
+@njit(**CALLED)
+def _add_row(row: Floats, first: int, factor: float, weights: Floats, parts: Floats) -> None:
+    """Add a path to a row of Doppler, (cells, parts): to the cells of range around it."""
     for cell in range(2 * REACH + 1):
-        weight = factor * weights[cell]
-        at = (first + cell) * size
-        for part in range(size):
-            target[at + part] += weight * parts[part]
+        weight, at = factor * weights[cell], first + cell
+        for part in range(len(parts)):  # a loop that becomes vectors
+            row[at, part] += weight * parts[part]
 
 
 class Bench(NamedTuple):
     """What a thread works with."""
 
-    channels: NDArray[np.complex128]
-    parts: Floats  # the same memory
+    batch: Batch
+    parts: Floats  # one path: real and imaginary part in each channel
     weights: Floats
-    rows: Floats
+    rows: Floats  # (rows of Doppler, cells of range, parts)
     used: NDArray[np.bool_]
 
 
 @njit(**CALLED)
-def _add_block(
+def _add_path(
     pages: Pages,
     wave: Waveform,
-    places: NDArray[np.int32],
-    starts: Ints,
+    at: int,
+    lane: int,
     range_table: Floats,
     bench: Bench,
     strongest: Strongest,
     block: int,
 ) -> None:
-    """Add the paths of a block to rows of Doppler."""
-    page_size, rows, used = pages.numbers.shape[1], bench.rows, bench.used
-    for place in range(starts[block], starts[block + 1]):
-        at = np.int64(places[place])
-        page, number = at // page_size, at % page_size
-        path = pages.numbers[page, number]
-        speed = path[PATH_SPEED]
-        cell, sign = wrapped(range_cell(wave, path[PATH_LENGTH], speed), wave.samples, -0.5)
-        middle = int(cell + 0.5)
-        for k in range(2 * REACH + 1):
-            bench.weights[k] = from_table(range_table, (middle + k - REACH) - cell)
-        fine, other = wrapped(doppler_cell(wave, speed), wave.chirps, -0.5 * wave.chirps)
-        steer(wave, path, sign * other, bench.channels)
-        row_place = (fine + 0.5 * wave.chirps) * ROWS
-        row = int(row_place)
-        share = row_place - row
-        for step in range(2):
-            at_row, factor = row + step, share if step else 1.0 - share
-            if factor == 0.0:
-                continue
-            if at_row == ROWS * wave.chirps:
-                at_row, factor = 0, -factor if wave.chirps % 2 == 0 else factor
-            if not used[at_row]:
-                used[at_row] = True
-                rows[at_row, :] = 0.0
-            _add_row(rows, at_row, middle - block * BLOCK, factor, bench.weights, bench.parts)
-        near, row = math.floor(fine + 0.5) % wave.chirps, middle % wave.samples
-        y = _sector(path[PATH_OUT_Y], path[PATH_IN_Y], strongest.power.shape[2])
-        z = _sector(path[PATH_OUT_Z], path[PATH_IN_Z], strongest.power.shape[3])
-        power = path[PATH_RE] * path[PATH_RE] + path[PATH_IM] * path[PATH_IM]
-        if power > strongest.power[row, near, y, z]:
-            strongest.power[row, near, y, z] = power
-            strongest.entity[row, near, y, z] = pages.entities[page, number]
+    """Add a path of a batch to its rows of Doppler."""
+    columns, steered, parts = bench.batch.columns, bench.batch.steered, bench.parts
+    rows, used = bench.rows, bench.used
+    cell, fine = columns[CELL * BATCH + lane], columns[FINE * BATCH + lane]
+    middle = min(int(cell + 0.5), wave.samples - 1)
+    for k in range(2 * REACH + 1):
+        bench.weights[k] = from_table(range_table, (middle + k - REACH) - cell)
+    for part in range(len(parts)):
+        parts[part] = steered[part * BATCH + lane]
+    row_place = (fine + 0.5 * wave.chirps) * ROWS
+    row = int(row_place)
+    share = row_place - row
+    for step in range(2):
+        at_row, factor = row + step, share if step else 1.0 - share
+        if factor == 0.0:
+            continue
+        if at_row == ROWS * wave.chirps:
+            at_row, factor = 0, -factor if wave.chirps % 2 == 0 else factor
+        if not used[at_row]:
+            used[at_row] = True
+            rows[at_row, :, :] = 0.0
+        _add_row(rows[at_row], middle - block * BLOCK, factor, bench.weights, parts)
+    page, number = at // pages.numbers.shape[1], at % pages.numbers.shape[1]
+    path = pages.numbers[page, number]
+    near, row = math.floor(fine + 0.5) % wave.chirps, middle % wave.samples
+    y = _sector(path[PATH_OUT_Y], path[PATH_IN_Y], strongest.power.shape[2])
+    z = _sector(path[PATH_OUT_Z], path[PATH_IN_Z], strongest.power.shape[3])
+    power = path[PATH_RE] * path[PATH_RE] + path[PATH_IM] * path[PATH_IM]
+    if power > strongest.power[row, near, y, z]:
+        strongest.power[row, near, y, z] = power
+        strongest.entity[row, near, y, z] = pages.entities[page, number]
 
 
 @njit(nogil=True, cache=True)
@@ -250,18 +324,24 @@ def add_paths(
 ) -> None:
     """Add the paths of each block to its slab: (blocks, chirps, SPAN * channels * 2)."""
     count = len(wave.transmitters) * len(wave.receivers)
-    channels = np.empty(count, np.complex128)
     bench = Bench(
-        channels,
-        channels.view(np.float64),
+        new_batch(wave),
+        np.empty(2 * count),
         np.empty(2 * REACH + 1),
-        np.empty((ROWS * wave.chirps, SPAN * 2 * count)),
+        np.empty((ROWS * wave.chirps, SPAN, 2 * count)),
         np.zeros(ROWS * wave.chirps, np.bool_),
     )
+    flat_rows = bench.rows.reshape(ROWS * wave.chirps, SPAN * 2 * count)
     block = claim(claims)
     while block < len(starts) - 1:
-        _add_block(pages, wave, places, starts, range_table, bench, strongest, block)
-        _gather(bench.rows, bench.used, doppler_table, wave.chirps, slabs[block])
+        for first in range(starts[block], starts[block + 1], BATCH):
+            last = min(first + BATCH, starts[block + 1])
+            _take(pages, wave, places, first, last, True, bench.batch)
+            _steer(wave, bench.batch)
+            for lane in range(last - first):
+                at = np.int64(places[first + lane])
+                _add_path(pages, wave, at, lane, range_table, bench, strongest, block)
+        _gather(flat_rows, bench.used, doppler_table, wave.chirps, slabs[block])
         block = claim(claims)
 
 
@@ -324,37 +404,26 @@ def _add_slab(
 
 
 @njit(**CALLED)
-def _beat_chirp(
-    pages: Pages,
-    wave: Waveform,
-    places: NDArray[np.int32],
-    chirp: int,
-    channels: NDArray[np.complex128],
-    signal: Cube,
-) -> None:
-    """The samples of the chirps of all transmitters at one place of the frame."""
-    page_size, receivers = pages.numbers.shape[1], len(wave.receivers)
-    k = 2.0 * math.pi * wave.frequency / LIGHT
+def _beat_path(wave: Waveform, batch: Batch, chirp: int, lane: int, signal: Cube) -> None:
+    """Add a path of a batch to the samples of all transmitters' chirps at a place of the frame."""
+    steered, receivers = batch.steered, len(wave.receivers)
     slow = (chirp - 0.5 * (wave.chirps - 1)) * wave.repetition
-    for place in places:
-        at = np.int64(place)
-        path = pages.numbers[at // page_size, at % page_size]
-        speed = path[PATH_SPEED]
-        steer(wave, path, 1.0, channels)
-        for t in range(len(wave.transmitters)):
-            # The way that is gone until the transmitter fires is in the channels, at the carrier.
-            moved = 2.0 * speed * (slow + wave.instants[t])
-            delay = (path[PATH_LENGTH] - moved) / LIGHT
-            doppler = 2.0 * speed * wave.frequency / LIGHT
-            step = 2.0 * math.pi * (wave.slope * delay - doppler) / wave.rate
-            phase = -2.0 * k * speed * slow - 0.5 * (wave.samples - 1) * step
-            turn = complex(math.cos(step), math.sin(step))
-            value = complex(math.cos(phase), math.sin(phase))
-            for sample in range(wave.samples):
-                for r in range(receivers):
-                    channel = t * receivers + r
-                    signal[chirp, sample, channel] += value * channels[channel]
-                value *= turn
+    length = batch.columns[PATH_LENGTH * BATCH + lane]
+    speed = batch.columns[PATH_SPEED * BATCH + lane]
+    doppler = 2.0 * speed * wave.frequency / LIGHT
+    for t in range(len(wave.transmitters)):
+        # The way that is gone until the transmitter fires is in the channels, at the carrier.
+        moved = 2.0 * speed * (slow + wave.instants[t])
+        step = 2.0 * math.pi * (wave.slope * (length - moved) / LIGHT - doppler) / wave.rate
+        phase = -2.0 * math.pi * doppler * slow - 0.5 * (wave.samples - 1) * step
+        turn = complex(math.cos(step), math.sin(step))
+        value = complex(math.cos(phase), math.sin(phase))
+        for sample in range(wave.samples):
+            for r in range(receivers):
+                channel = t * receivers + r
+                at = 2 * channel * BATCH + lane
+                signal[chirp, sample, channel] += value * complex(steered[at], steered[at + BATCH])
+            value *= turn
 
 
 @njit(nogil=True, cache=True)
@@ -367,8 +436,13 @@ def beat(
     signal: Cube,
 ) -> None:
     """The de-chirped samples of all paths: (chirps, samples, channels), from their middles."""
-    channels = np.empty(len(wave.transmitters) * len(wave.receivers), np.complex128)
+    batch = new_batch(wave)
     chirp = claim(claims)
     while chirp < wave.chirps:
-        _beat_chirp(pages, wave, places, chirp, channels, signal)
+        for first in range(0, len(places), BATCH):
+            last = min(first + BATCH, len(places))
+            _take(pages, wave, places, first, last, False, batch)
+            _steer(wave, batch)
+            for lane in range(last - first):
+                _beat_path(wave, batch, chirp, lane, signal)
         chirp = claim(claims)

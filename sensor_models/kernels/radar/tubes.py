@@ -81,7 +81,7 @@ class Sender(NamedTuple):
     integrates: bool  # whether there is a sinc; without it, for comparison
     frame: int
     key: NDArray[np.uint64]
-    pattern: Floats  # (2, n): root of the gain by azimuth and by elevation, from -pi/2 to pi/2
+    pattern: Floats  # (2, n): root of the gain by the tangents of half azimuth and elevation
 
 
 class Tubes(NamedTuple):
@@ -98,10 +98,10 @@ def new_tubes(rows: int) -> Tubes:
 
 
 @njit(**INLINE)
-def _at_angle(table: Floats, row: int, angle: float) -> float:
-    """A number of a table from -pi/2 to pi/2."""
+def _from_table(table: Floats, row: int, tangent: float) -> float:
+    """A number of a table by the tangent of half an angle, from -1 to 1."""
     last = table.shape[1] - 1
-    place = (angle / math.pi + 0.5) * last
+    place = 0.5 * (tangent + 1.0) * last
     step = min(max(int(place), 0), last - 1)
     share = min(max(place - step, 0.0), 1.0)
     value: float = table[row, step] + share * (table[row, step + 1] - table[row, step])
@@ -110,12 +110,16 @@ def _at_angle(table: Floats, row: int, angle: float) -> float:
 
 @njit(**CALLED)
 def root_gain(pattern: Floats, forward: float, left: float, up: float) -> float:
-    """The root of the antenna's gain in a direction of the sensor; none to the rear."""
+    """The root of the antenna's gain in a direction of the sensor; none to the rear.
+
+    tan(a / 2) = sin a / (1 + cos a) takes less than an angle.
+    """
     if forward <= 0.0:
         return 0.0
-    level = math.sqrt(forward * forward + left * left)
-    azimuth, elevation = math.atan2(left, forward), math.atan2(up, level)
-    root: float = _at_angle(pattern, 0, azimuth) * _at_angle(pattern, 1, elevation)
+    square = forward * forward + left * left
+    level, length = math.sqrt(square), math.sqrt(square + up * up)
+    azimuth, elevation = left / (level + forward), up / (length + level)
+    root: float = _from_table(pattern, 0, azimuth) * _from_table(pattern, 1, elevation)
     return root
 
 
