@@ -131,7 +131,7 @@ class LidarSensor:
         """Send the rays that are due; the frames that are complete then."""
         self._scan.know(t1, inputs.state)
         self._rounding.look(inputs.held.scene, inputs.state[:3])
-        for frame in self._scan.frames(inputs.held.scene):
+        for frame in self._scan.frames(inputs.held.scene, inputs.before.scene):
             cloud = frame.cloud
             self._warn_of_lost(frame)
             values = (cloud.number, *_nearest(cloud).values)

@@ -205,3 +205,52 @@ def test_what_is_said_of_a_frame_survives_a_saved_state(world: SceneHandle) -> N
     resumed.know(0.1, body)
     (frame,) = resumed.frames(world)
     assert frame.about == {"bodies_known_until": 0.0}
+
+
+@pytest.mark.parametrize("step", [0.001, 0.01, 0.025, 0.04])
+def test_rays_of_short_steps_are_sent_together_and_frames_come_when_they_end(
+    world: SceneHandle, monkeypatch: pytest.MonkeyPatch, step: float
+) -> None:
+    body, columns, ends = np.array([0.0, 0.0, 0.0, 1.0, *[0.0] * 9]), [], []
+    scan, send = scan_of("grid", ScanMode.rolling), Lidar.scan
+
+    def sent(lidar: Lidar, *arguments) -> None:
+        columns.append(arguments[4])
+        send(lidar, *arguments)
+
+    monkeypatch.setattr(Lidar, "scan", sent)
+    for time in (step * np.arange(round(0.2 / step) + 1)).tolist():
+        world.move(time, states_at(time))
+        scan.know(time, body)
+        ends += [time for _ in scan.frames(world)]
+    np.testing.assert_allclose(ends, [step * math.ceil(0.1 / step - 1e-9), 0.2], rtol=1e-9)
+    assert len(columns) <= 8
+    both = [first for first, _ in columns], [after for _, after in columns]
+    assert both[0] == [0, *(after % 60 for after in both[1][:-1])], "each column once, in order"
+    assert both[1].count(60) == 2
+
+
+def test_rays_that_wait_are_sent_into_the_scene_that_was_seen_when_they_were_due(
+    world: SceneHandle, tmp_path: Path
+) -> None:
+    body, apart, change = np.array([0.0, 0.0, 0.0, 1.0, *[0.0] * 9]), 20.0, 0.04
+    scan, found = scan_of("grid", ScanMode.rolling), []
+    with open_scene(write_rail(tmp_path / "other")) as farther:
+        before = world
+        for time in (0.01 * np.arange(11)).tolist():
+            there = states_at(time)
+            there[0, 0] += apart
+            world.move(time, states_at(time))
+            farther.move(time, there)
+            seen = world if time < change + 1e-9 else farther
+            scan.know(time, body)
+            found += [frame.cloud.points() for frame in scan.frames(seen, before)]
+            before = seen
+    (points,) = found
+    points = points[points["entity_id"] == 7]
+    # Of the 32 slices of a frame, 12 end by then.
+    late = points["time"] > 12 / 32 * 0.1
+    assert 50 < late.sum() < len(points) - 50
+    assert np.abs(off_face(points[~late], True, 0)).max() < NEAR
+    points["x"] -= apart
+    assert np.abs(off_face(points[late], True, 0)).max() < NEAR
