@@ -20,6 +20,7 @@ from fmus.campaigns import design
 from fmus.campaigns.campaign import open_campaign, run_campaign
 from fmus.campaigns.description import read_campaign
 from fmus.campaigns.master import Master
+from fmus.campaigns.report import decades
 from fmus.campaigns.results import JOURNAL, Results, ResultsError, Row
 from fmus.systems import DescriptionError
 from sensor_models.crew.cluster import ClusterCrew
@@ -310,6 +311,13 @@ def test_the_command_runs_a_campaign_and_reports(fmu_directory, tmp_path, capsys
         assert page.evaluate("document.querySelectorAll('a[href^=runs]').length") == 12
         assert page.errors == []
         assert page.requests == []
+
+
+def test_what_varies_by_decades_is_drawn_by_decades():
+    axis = decades("density", [3e-5, 1e-3, 2e-4])
+    np.testing.assert_allclose(axis["values"], [np.log10(3.0) - 5.0, -3.0, np.log10(2.0) - 4.0])
+    assert axis["ticktext"] == ["5e-05", "0.0001", "0.0002", "0.0005", "0.001"]
+    np.testing.assert_allclose(10.0 ** np.array(axis["tickvals"]), [5e-5, 1e-4, 2e-4, 5e-4, 1e-3])
 
 
 def test_the_command_says_what_is_wrong_in_a_line(tmp_path, capsys):

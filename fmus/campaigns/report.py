@@ -5,7 +5,7 @@ One HTML file that needs no network: Plotly's script lies in it.
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from html import escape
 from pathlib import Path
 from string import Template
@@ -29,12 +29,13 @@ def write_report(campaign: Campaign, rows: Sequence[Row], file: Path) -> Path:
     done = [row for row in rows if row.status == "ok"]
     metrics = [metric.name for metric in campaign.metrics]
     varied = [variation.name for variation in campaign.variations]
+    by_decades = {variation.name for variation in campaign.variations if variation.logarithmic}
     drawn = done[:: max(1, -(-len(done) // MOST_DRAWN))]
     figures: dict[str, Any] = {}
     if drawn and (varied or len(metrics) > 1):
-        figures["coordinates"] = _figure(_coordinates(drawn, varied, metrics))
+        figures["coordinates"] = _figure(_coordinates(drawn, varied, metrics, by_decades))
     for metric in metrics:
-        figures[f"metric-{metric}"] = _figure(_scatter(drawn, varied, metric))
+        figures[f"metric-{metric}"] = _figure(_scatter(drawn, varied, metric, by_decades))
     page = Template(PAGE.read_text(encoding="utf-8")).substitute(
         name=escape(campaign.name),
         about=escape(campaign.system.description),
@@ -63,9 +64,14 @@ def _figure(figure: go.Figure) -> dict[str, Any]:
     return {"data": made["data"], "layout": made["layout"]}
 
 
-def _coordinates(rows: Sequence[Row], varied: Sequence[str], metrics: Sequence[str]) -> go.Figure:
+def _coordinates(
+    rows: Sequence[Row], varied: Sequence[str], metrics: Sequence[str], by_decades: Container[str]
+) -> go.Figure:
     """All runs over all that was varied and measured, coloured by the first metric."""
-    dimensions = [_dimension(name, [row.values[name] for row in rows]) for name in varied]
+    dimensions = [
+        (decades if name in by_decades else _dimension)(name, [row.values[name] for row in rows])
+        for name in varied
+    ]
     dimensions += [_dimension(name, [_number(row, name) for row in rows]) for name in metrics]
     colors = [_number(row, metrics[0]) for row in rows] if metrics else None
     line = {"color": colors, "colorscale": "Viridis", "showscale": bool(metrics)}
@@ -82,9 +88,26 @@ def _dimension(label: str, values: Sequence[Any]) -> dict[str, Any]:
     return {"label": label, "values": places, "tickvals": [*range(len(names))], "ticktext": names}
 
 
-def _scatter(rows: Sequence[Row], varied: Sequence[str], metric: str) -> go.Figure:
+def decades(label: str, values: Sequence[float]) -> dict[str, Any]:
+    """An axis of logarithms, which Plotly's parallel coordinates lack: marks at 1, 2 and 5."""
+    logarithms = [math.log10(value) for value in values]
+    exponents = range(math.floor(min(logarithms)), math.ceil(max(logarithms)) + 1)
+    marks = [float(f"{digit}e{exponent}") for exponent in exponents for digit in (1, 2, 5)]
+    inside = [mark for mark in marks if min(values) <= mark <= max(values)]
+    return {
+        "label": label,
+        "values": logarithms,
+        "tickvals": [math.log10(mark) for mark in inside],
+        "ticktext": [f"{mark:g}" for mark in inside],
+    }
+
+
+def _scatter(
+    rows: Sequence[Row], varied: Sequence[str], metric: str, by_decades: Container[str]
+) -> go.Figure:
     """A metric over each variation, chosen by buttons; over the runs if nothing varies."""
     over = [*varied, "run"]
+    kinds = ["log" if name in by_decades else "-" for name in over]
     numbers = [_number(row, metric) for row in rows]
     figure = go.Figure()
     for index, name in enumerate(over):
@@ -98,14 +121,18 @@ def _scatter(rows: Sequence[Row], varied: Sequence[str], metric: str) -> go.Figu
         {
             "label": name,
             "method": "update",
-            "args": [{"visible": [n == name for n in over]}, {"xaxis.title.text": name}],
+            "args": [
+                {"visible": [n == name for n in over]},
+                {"xaxis.title.text": name, "xaxis.type": kind},
+            ],
         }
-        for name in over
+        for name, kind in zip(over, kinds, strict=True)
     ]
     menu = {"buttons": buttons, "x": 0, "y": 1.2, "xanchor": "left", "yanchor": "top"}
     return figure.update_layout(
         yaxis_title=metric,
         xaxis_title=over[0],
+        xaxis_type=kinds[0],
         updatemenus=[menu],
         showlegend=False,
         margin={"l": 70, "r": 20, "t": 70, "b": 50},

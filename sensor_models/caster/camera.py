@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from sensor_models.camera.ccd import CcdCamera
 from sensor_models.caster.caster import IdealImage, Progress, cast
 from sensor_models.caster.parts import Parts
-from sensor_models.caster.views import RayGrid
-from sensor_models.core.frames import Quaternion, matrix_from_quaternion, unit_orientation
+from sensor_models.caster.views import RayGrid, turned
+from sensor_models.core.frames import Quaternion
 from sensor_models.core.quantities import ParameterError
 from sensor_models.crew import Crew
 from sensor_models.kernels.camera.lights import Light
@@ -83,11 +83,9 @@ def _rays_of(
 ) -> RayGrid:
     """The rays of all cells of a camera's pixels, in the world."""
     factor = camera.optics.sample_factor
-    turn = matrix_from_quaternion(np.array(unit_orientation(*orientation, name="orientation")))
-    x, y, z = np.moveaxis(camera.directions, -1, 0)[..., None]
-    along = turn[:, 0] * x + turn[:, 1] * y + turn[:, 2] * z
     shape = camera.optics.height * factor, camera.optics.width * factor, 3
-    return RayGrid(np.array(position, float), along.astype(np.float32).reshape(shape))
+    along = turned(camera.directions, orientation).reshape(shape)
+    return RayGrid(np.array(position, float), along)
 
 
 def _toward_camera(normal: NDArray[np.float32], along: Floats) -> Floats:
