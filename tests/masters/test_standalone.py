@@ -24,8 +24,8 @@ NAMES = ("Encoder", "DepthCamera", "Environment")
 CSV = 1
 STEP, STEPS = 0.01, 100
 
-#: Most bytes of an FMU that samples, and of one that sees.
-LARGEST = {"Encoder": 15 * 2**20, "DepthCamera": 45 * 2**20, "Environment": 45 * 2**20}
+#: Most bytes of an FMU that sees.
+LARGEST = 45e6
 
 SETTINGS: Mapping[str, Mapping[str, float | str]] = {
     "Encoder": {"sample_rate": 1000.0, "noise.rms": 0.01, "output_format": CSV, "record": True},
@@ -117,16 +117,18 @@ def test_runs_where_there_is_nothing_and_as_the_ordinary_one(
         assert written[file] == expected[file], file
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_is_not_larger_than_it_may_be(name: str, standalone_directory: Path) -> None:
-    assert (standalone_directory / f"{name}.fmu").stat().st_size <= LARGEST[name]
+@pytest.mark.parametrize("name", ["DepthCamera", "Environment"])
+def test_one_that_sees_is_not_larger_than_it_may_be(name: str, standalone_directory: Path) -> None:
+    assert (standalone_directory / f"{name}.fmu").stat().st_size <= LARGEST
 
 
 def test_carries_the_licences_of_all_that_is_inside(standalone_directory: Path) -> None:
     with zipfile.ZipFile(standalone_directory / "DepthCamera.fmu") as archive:
         names = archive.namelist()
     carried = {name.split("/")[3] for name in names if name.startswith("resources/python/packages")}
-    distributions = {n.rpartition("-")[0] for n in carried if n.endswith(".dist-info")}
+    suffix = ".dist-info"
+    installed = [name.removesuffix(suffix) for name in carried if name.endswith(suffix)]
+    distributions = {name.rpartition("-")[0] for name in installed}
     assert {"numpy", "embreex", "pillow", "pydantic", "trimesh"} <= distributions
     licences = [n.removeprefix("documentation/licenses/") for n in names if "/licenses/" in n]
     for distribution in distributions:
