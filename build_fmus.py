@@ -64,7 +64,9 @@ from sensor_models.scene.errors import SceneError
 from sensor_models.scene.manifest import MANIFEST_NAME, load_scene, manifest_path
 from sensor_models.scene.model import Scene
 
-BINDING = Path(str(fmus.__file__)).parent / "binding"
+#: A checkout, or the directory that this file is installed in, beside the packages.
+ROOT = Path(__file__).resolve().parent
+BINDING = ROOT / "fmus" / "binding"
 BINDING_CACHE = project.BUILD / "binding"
 KERNELS = project.BUILD / "kernels"
 GENERATED = project.BUILD / "generated"
