@@ -331,7 +331,6 @@ def add_paths(
         np.empty((ROWS * wave.chirps, SPAN, 2 * count)),
         np.zeros(ROWS * wave.chirps, np.bool_),
     )
-    flat_rows = bench.rows.reshape(ROWS * wave.chirps, SPAN * 2 * count)
     block = claim(claims)
     while block < len(starts) - 1:
         for first in range(starts[block], starts[block + 1], BATCH):
@@ -341,7 +340,7 @@ def add_paths(
             for lane in range(last - first):
                 at = np.int64(places[first + lane])
                 _add_path(pages, wave, at, lane, range_table, bench, strongest, block)
-        _gather(flat_rows, bench.used, doppler_table, wave.chirps, slabs[block])
+        _gather(bench.rows, bench.used, doppler_table, wave.chirps, slabs[block])
         block = claim(claims)
 
 
@@ -362,9 +361,11 @@ def _gather(
             cell, sign = wrapped(float(nearest + k), chirps, -0.5 * chirps)
             target = slab[round(cell) % chirps]
             factor = sign * weight
-            source = rows[row]
-            for part in range(len(source)):
-                target[part] += factor * source[part]
+            for span in range(SPAN):  # a reshaped array would need Numba's runtime
+                source = rows[row, span]
+                first = span * len(source)
+                for part in range(len(source)):
+                    target[first + part] += factor * source[part]
 
 
 @njit(nogil=True, cache=True)
