@@ -24,6 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 START, STOP, STEP = 0.0, 1.0, 0.01  # s
+#: The end for those that take a frame in each step, some of which take a second for it.
+STOP_OF_FRAMES = 0.1
 SUFFIXES = ("_in.csv", "_ref.csv", "_ref.opt")
 
 #: Outputs that differ from run to run.
@@ -53,7 +55,8 @@ def write_reference_results(fmu: Path, directory: Path) -> list[Path]:
     from fmpy import read_model_description, simulate_fmu  # a master, which the FMUs do not need
 
     variables = read_model_description(str(fmu)).modelVariables
-    given = motion((v.name, v.type, v.start) for v in variables if v.causality == "input")
+    stop = stop_of(v.name for v in variables)
+    given = motion(((v.name, v.type, v.start) for v in variables if v.causality == "input"), stop)
     outputs = [
         v.name
         for v in variables
@@ -66,7 +69,7 @@ def write_reference_results(fmu: Path, directory: Path) -> list[Path]:
         found = simulate_fmu(
             str(fmu),
             start_time=START,
-            stop_time=STOP,
+            stop_time=stop,
             step_size=STEP,
             output_interval=STEP,
             start_values={"output_directory": folder} if writes else {},  # changes no number
@@ -78,15 +81,20 @@ def write_reference_results(fmu: Path, directory: Path) -> list[Path]:
     for path, table in zip(files, (given, found), strict=False):
         with path.open("w", encoding="utf-8", newline="") as stream:
             write_table(stream, table)
-    options = [("StartTime", START), ("StopTime", STOP), ("StepSize", STEP), ("RelTol", 0.0)]
+    options = [("StartTime", START), ("StopTime", stop), ("StepSize", STEP), ("RelTol", 0.0)]
     with files[2].open("w", encoding="utf-8", newline="") as stream:
         _write_rows(stream, options)
     return files
 
 
-def motion(inputs: Iterable[tuple[str, str, Any]]) -> NDArray[np.void]:
+def stop_of(names: Iterable[str]) -> float:
+    """The end of the run of an FMU with variables of these names."""
+    return STOP_OF_FRAMES if "frame.count" in names else STOP
+
+
+def motion(inputs: Iterable[tuple[str, str, Any]], stop: float = STOP) -> NDArray[np.void]:
     """Time and the inputs of these names, types and starts: those that move, and the others."""
-    times = [START + k * STEP for k in range(round((STOP - START) / STEP) + 1)]
+    times = [START + k * STEP for k in range(round((stop - START) / STEP) + 1)]
     columns: dict[str, Sequence[Any]] = {"time": times}
     kinds: dict[str, Any] = {"time": np.float64}
     for name, kind, start in inputs:

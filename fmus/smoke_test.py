@@ -16,7 +16,7 @@ import io
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from fmus.base import FmuBase
-from fmus.reference_results import START, STEP, STOP, motion, write_table
+from fmus.reference_results import START, STEP, motion, stop_of, write_table
 
 FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
 MANIFEST, EXPERIMENTS, STIMULI = "fmi-ls-manifest.xml", "experiments.xml", "smoke_test_in.csv"
@@ -28,7 +28,7 @@ def smoke_test_files(model: type[FmuBase]) -> dict[str, bytes]:
     """The files by their places in the FMU."""
     stimuli = io.StringIO()
     inputs = ((v.name, v.type_name, v.start) for v in model.table().of_causality("input"))
-    write_table(stimuli, motion(inputs))
+    write_table(stimuli, motion(inputs, stop_of(model.table().by_name)))
     files = {
         MANIFEST: _text(_manifest()),
         EXPERIMENTS: _text(_experiments(model)),
@@ -55,7 +55,8 @@ def _manifest() -> Element:
 
 def _experiments(model: type[FmuBase]) -> Element:
     root = Element("Experiments", {"name": f"Smoke tests of {model.model_name}"})
-    how = {"startTime": repr(START), "stopTime": repr(STOP), "stepSize": repr(STEP)}
+    stop = stop_of(model.table().by_name)
+    how = {"startTime": repr(START), "stopTime": repr(stop), "stepSize": repr(STEP)}
     what = "All parameters at their start values; each step succeeds"
     experiment = SubElement(root, "Experiment", {"name": "Smoke test", "description": what, **how})
     SubElement(experiment, "Stimuli", {"source": STIMULI, "type": "text/csv"})

@@ -160,6 +160,24 @@ def test_a_ray_has_the_same_bits_in_any_company():
     assert (instance >= 2).sum() > 100
 
 
+@pytest.mark.parametrize("none", [np.inf, np.nan, 1e200])
+def test_lanes_without_a_ray_hide_no_body_from_their_neighbours(none):
+    random = np.random.default_rng(6)
+    scene, poses = tumbling(random, 20)
+    # side by side, so that a cone holds the rays of a packet and bodies beside it are left out
+    axes = np.repeat(twin.unit_vectors(random, 60), WIDTH, axis=0)
+    directions = axes + 0.02 * random.normal(size=axes.shape)
+    times, bodies = random.uniform(0.0, 1.0, len(axes)), MovingBodies(poses, 0, SPANS)
+    broken, whole = directions.copy(), np.arange(len(axes)) % 3 != 1
+    broken[~whole] = none
+    with RayScene(scene, 1) as rays:
+        t, instance, _ = send(rays, np.zeros(3), directions, times, bodies)
+        other = send(rays, np.zeros(3), broken, times, bodies)
+    assert (instance[whole] >= 2).sum() > 50, "bodies are met"
+    assert other[0][whole].tobytes() == t[whole].tobytes()
+    assert other[1][whole].tobytes() == instance[whole].tobytes()
+
+
 def test_sensors_in_threads_see_bodies_at_instants_of_their_own():
     random = np.random.default_rng(6)
     scene, poses = tumbling(random, 20)

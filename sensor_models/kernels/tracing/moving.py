@@ -133,8 +133,11 @@ def cone_of(packet: Packet) -> Cone:
     x = y = z = 0.0
     first = -1
     for lane in range(WIDTH):
-        u, v, w = rays[ALONG + lane], rays[ALONG + WIDTH + lane], rays[ALONG + 2 * WIDTH + lane]
         shown = words[VALID + lane] != 0
+        # A lane without a ray may hold anything, and 0 times infinity would be in the sum.
+        u = rays[ALONG + lane] if shown else 0.0
+        v = rays[ALONG + WIDTH + lane] if shown else 0.0
+        w = rays[ALONG + 2 * WIDTH + lane] if shown else 0.0
         square = u * u + v * v + w * w
         scale = 1.0 / math.sqrt(square if shown else 1.0) if shown else 0.0
         rays[UNIT + lane] = scale
