@@ -13,6 +13,7 @@ memory however many pulses it has.
 
 import mmap
 import tempfile
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,17 +66,18 @@ class Store:
 
     def __init__(self, record: Any) -> None:
         self._record = np.dtype(record)
-        self._file = _new_file()
-        self.count = 0
+        self._begin()
 
-    def __del__(self) -> None:
-        self._file.close()
+    def _begin(self) -> None:
+        self._file = _new_file()
+        # Not by __del__: of what goes together, the file might go first, and warn.
+        self._end = weakref.finalize(self, self._file.close)
+        self.count = 0
 
     def clear(self) -> None:
         """Forget all records; who still looks at them keeps them."""
-        self._file.close()
-        self._file = _new_file()
-        self.count = 0
+        self._end()
+        self._begin()
 
     def add(self, records: NDArray[Any]) -> None:
         """Add some records."""
