@@ -88,3 +88,4 @@ def test_dependencies_are_those_of_the_project() -> None:
         if len(swapped) == 2 and ";" not in requirement:
             assert project._in_order(f"{name}{swapped[1]},>={swapped[0]}") == requirement
         assert project._in_order(requirement) == requirement
+        assert project._in_order(requirement.replace("'", '"')) == requirement

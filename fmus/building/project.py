@@ -37,12 +37,13 @@ def dependencies() -> list[str]:
 
 
 def _in_order(requirement: str) -> str:
-    """A requirement with its clauses as ``pyproject.toml`` has them."""
+    """A requirement with its clauses and quotes as ``pyproject.toml`` has them."""
     versions, semicolon, marker = requirement.partition(";")
     parts = re.fullmatch(r"([\w.\[\]-]+)\s*\(?([^)]*)\)?\s*", versions)
     assert parts is not None, requirement
     clauses = sorted(parts[2].split(","), key=lambda clause: clause.strip()[:2] not in (">=", "=="))
-    return f"{parts[1]}{','.join(clause.strip() for clause in clauses)}{semicolon}{marker}"
+    found = f"{parts[1]}{','.join(clause.strip() for clause in clauses)}{semicolon}{marker}"
+    return found.replace('"', "'")
 
 
 def licence() -> bytes:
