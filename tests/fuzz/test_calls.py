@@ -47,7 +47,7 @@ BOTH = {
 
 
 #: The address sanitizer reports a free of an array of NumPy that was not allocated so, in some
-#: environments, since FMUs carry kernels; not understood yet, and so not hidden: it shows as xfail.
+#: environments; its cause is not known yet, and so it is not hidden: it shows as xfail.
 BAD_FREE = pytest.mark.xfail(reason="a bad free of an array is under investigation", strict=False)
 
 
