@@ -46,8 +46,8 @@ BOTH = {
 }
 
 
-#: The address sanitizer reports a free of an array of NumPy that was not allocated so, in some
-#: environments; its cause is not known yet, and so it is not hidden: it shows as xfail.
+#: The address sanitizer reports a free of an array of NumPy that was not allocated so. Its cause is
+#: not known yet: to be found, and this mark to be removed.
 BAD_FREE = pytest.mark.xfail(reason="a bad free of an array is under investigation", strict=False)
 
 
