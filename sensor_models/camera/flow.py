@@ -125,6 +125,8 @@ def flow_between(
 ) -> Flow:
     """The flow from one instant to another; ``axes`` are the rays of the pixels' middles."""
     rows, columns = hits.distance.shape
+    if axes.shape != (rows, columns, 3):  # the kernel trusts it
+        raise ValueError(f"the rays are {axes.shape}, the pixels {hits.distance.shape}")
     found = Flow(
         np.empty((rows, columns, 2), np.float32),
         np.empty((rows, columns, 3) if scene_flow else (0, 0, 3), np.float32),
@@ -224,7 +226,7 @@ def load_flow(rays: RayScene, moving: MovingBodies) -> None:
     )
     pose = np.array([[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]])
     place = Instants(pose, moving)
-    axes = np.array([[1.0, 0.0, 0.0]])
+    axes = np.array([[[1.0, 0.0, 0.0]]])
     flow_between(rays, lens, axes, hits, place, place, FlowParameters())
 
 

@@ -46,11 +46,6 @@ BOTH = {
 }
 
 
-#: The address sanitizer reports a free of an array of NumPy that was not allocated so. Its cause is
-#: not known yet: to be found, and this mark to be removed.
-BAD_FREE = pytest.mark.xfail(reason="a bad free of an array is under investigation", strict=False)
-
-
 @pytest.fixture(scope="module")
 def fuzzer(fmu_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Fuzzer:
     fmus = [fmu_directory / f"{name}.fmu" for name in MODELS]
@@ -73,7 +68,6 @@ def unreached(outcome: Outcome) -> Iterator[str]:
     yield from (m for m, (good, _) in answers("fmi2DoStep").items() if good < CALLS / 500)
 
 
-@BAD_FREE
 def test_random_calls_harm_no_host_and_no_error_goes_without_a_word(fuzzer: Fuzzer) -> None:
     outcome = fuzzer.run(20, CALLS)
     assert outcome.calls == CALLS
@@ -82,6 +76,5 @@ def test_random_calls_harm_no_host_and_no_error_goes_without_a_word(fuzzer: Fuzz
     assert outcome.errors > CALLS / 10
 
 
-@BAD_FREE
 def test_the_same_seed_makes_the_same_calls(fuzzer: Fuzzer) -> None:
     assert fuzzer.run(3, 500) == fuzzer.run(3, 500)

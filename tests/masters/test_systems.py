@@ -275,7 +275,9 @@ def test_a_system_goes_on_when_another_one_of_its_process_is_freed_halfway(
     in_c: Runs,
     place: Path,
 ) -> None:
-    SystemInC(system_master, files, system, Way()).close()
+    warm = SystemInC(system_master, files, system, Way())
+    warm.run(20)  # the threads that trace rays are there for the rest of the process
+    warm.close()
     before = left_by(system_master, place)
     first, second = (SystemInC(system_master, files, system, Way()) for _ in range(2))
     start = second.run(20)

@@ -79,6 +79,15 @@ def flow_at(rays, camera, body=REST, *, depth=10.0, owner=STILL, **wanted):
     return found.flow[100, 400], found.scene[100, 400], found.mask[100, 400]
 
 
+def test_rays_that_are_not_those_of_the_pixels_are_refused(rays: RayScene) -> None:
+    one = np.ones((1, 1), np.int32)
+    hits = FirstHits(one.astype(np.float32), one, one)
+    with pytest.raises(ValueError, match="rays"):  # a row of three numbers is no row of three rays
+        flow_between(
+            rays, LENS, np.ones((1, 3)), hits, instants(REST), instants(REST), FlowParameters()
+        )
+
+
 @pytest.mark.acceptance("FLOW-1", "FLOW-2", "FLOW-3")
 @pytest.mark.parametrize("depth", [10.0, math.inf])
 @pytest.mark.parametrize(
