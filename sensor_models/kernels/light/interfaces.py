@@ -174,6 +174,7 @@ def meet_dielectric(
     flight: Branches,
     lane: int,
     waiting: Branches,
+    through: Branches,
     along: Triple,
     toward: Triple,
     index: float,
@@ -193,10 +194,10 @@ def meet_dielectric(
             step_down(waiting, place, 1)
     if back < 1.0 and weight * (1.0 - back) >= path.least_weight:
         off = times(-away, toward)
-        place = send_on(flight, BEHIND, waiting, refracted, off, 1.0 - back, lost)
+        place = send_on(flight, BEHIND, through, refracted, off, 1.0 - back, lost)
         if place >= 0:
-            step_down(waiting, place, 2)
-            waiting.numbers[place, AHEAD] = TO_DRAW
+            step_down(through, place, 2)
+            through.numbers[place, AHEAD] = TO_DRAW
 
 
 @njit(**ACCESS)
@@ -225,12 +226,14 @@ def arrive_at_surface(
     arrivals: Arrivals,
     flight: Branches,
     waiting: Branches,
+    through: Branches,
     length: float,
     passed: int,
     lost: Counts,
 ) -> None:
     """What a ray that hits sends back, and its branches; ``flight`` has its state on arrival.
 
+    What is reflected goes to ``waiting``, what goes on behind the surface to ``through``.
     ``passed`` is how many boundaries lie before the surface; those at it lie behind it. All of
     this needs the same numbers, so it is one function of more than 40 lines.
     """
@@ -249,7 +252,7 @@ def arrive_at_surface(
         look_behind(view, path, bounds, lane, flight, passed, lost)
         owner = hit_owner(packet, lane)
         if not change_sides(path, flight, owner, material, facing >= 0.0, lost):
-            ignore(path, flight, waiting, away, lost)
+            ignore(path, flight, through, away, lost)
             return
         behind = path.media[medium_of(flight, BEHIND), MEDIUM_IOR]
         surface = with_index(surface, behind)
@@ -257,6 +260,8 @@ def arrive_at_surface(
     row = deliver(path, arrivals, FROM_SURFACE, flight, lane, strength)
     describe_surface(view, path, packet, lane, arrivals, row, toward, cosine)
     if clear:
-        meet_dielectric(path, flight, lane, waiting, along, toward, index, behind, away, lost)
+        meet_dielectric(
+            path, flight, lane, waiting, through, along, toward, index, behind, away, lost
+        )
     else:
         meet_opaque(path, flight, lane, waiting, surface, along, toward, cosine, index, away, lost)

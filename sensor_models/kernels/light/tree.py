@@ -2,8 +2,11 @@ r"""The tree of a ray: the way of light through reflections, clear bodies and me
 
 The interfaces that one emitted ray meets are the nodes of a binary heap: node 0 is the first,
 2i + 1 the one that the reflection at node i leads to, 2i + 2 the one behind it. Branches that
-still have to be traced lie on a stack; the newest WIDTH of them make the next packet. So the tree
-is walked depth first, and the stack stays small.
+still have to be traced lie on two stacks, those of reflected light and those of what goes through,
+and the newest WIDTH of the fuller one make the next packet. So the tree is walked depth first, and
+the stacks stay small. Two of them, because neighbours that are reflected go about the same way, and
+those that go through do, but not all of them together: rays of a packet that part are traced in
+more time each.
 
 With segments of geometric length l in media of index n and extinction a, a branch knows
 
@@ -111,7 +114,8 @@ class Tree(NamedTuple):
     packet: Packet  # the rays that are traced at the moment
     bounds: Bounds  # boundaries of volumes on their way
     flight: Branches  # what they are, lane by lane, and the row BEHIND
-    waiting: Branches  # the stack
+    mirrored: Branches  # the stack of reflected light
+    through: Branches  # that of light behind interfaces
     arrivals: Arrivals
     lost: NDArray[np.int64]  # (LIMITS,): how often each limit has cut light off
 
@@ -123,6 +127,7 @@ def new_tree() -> Tree:
         new_packet(),
         new_bounds(),
         new_branches(BEHIND + 1),
+        new_branches(MOST_BRANCHES),
         new_branches(MOST_BRANCHES),
         new_arrivals(),
         np.zeros(LIMITS, np.int64),
@@ -240,7 +245,8 @@ def arrive(view: SceneView, path: Path, tree: Tree) -> None:
                 lane,
                 arrivals,
                 flight,
-                tree.waiting,
+                tree.mirrored,
+                tree.through,
                 length,
                 passed,
                 tree.lost,
@@ -251,9 +257,17 @@ def arrive(view: SceneView, path: Path, tree: Tree) -> None:
 
 @njit(**ACCESS)
 def take_off(view: SceneView, path: Path, tree: Tree) -> None:
-    """Put the newest branches of the stack into the packet."""
-    waiting, flight = tree.waiting, tree.flight
-    held = waiting.held[0]
+    """Put the newest branches of the fuller stack into the packet."""
+    if tree.mirrored.held[0] >= tree.through.held[0]:
+        take_from(view, path, tree, tree.mirrored)
+    else:
+        take_from(view, path, tree, tree.through)
+
+
+@njit(**{**ACCESS, "forceinline": False})
+def take_from(view: SceneView, path: Path, tree: Tree, waiting: Branches) -> None:
+    """Put the newest branches of a stack into the packet."""
+    flight, held = tree.flight, waiting.held[0]
     count = min(held, WIDTH)
     waiting.held[0] = held - count
     for lane in range(WIDTH):
@@ -276,8 +290,8 @@ def take_off(view: SceneView, path: Path, tree: Tree) -> None:
 
 @njit(**ACCESS)
 def branches_left(tree: Tree) -> int:
-    """How many branches wait to be traced."""
-    left: int = tree.waiting.held[0]
+    """How many branches wait to be traced together, 0 if none is left at all."""
+    left: int = max(tree.mirrored.held[0], tree.through.held[0])
     return left
 
 
