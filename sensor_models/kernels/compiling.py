@@ -114,18 +114,26 @@ class Kernel:
     # ---- Numba's side ------------------------------------------------------------------------
 
     @functools.cached_property
+    def optimised(self) -> Any:
+        """Numba's function, which objects are made of and kernels call; it cannot be called."""
+        return self._jitted(**object_files.NO_WRAPPERS)
+
+    @functools.cached_property
     def dispatcher(self) -> Any:
-        """Numba's function."""
+        """Numba's function, for calls through Numba."""
+        return self._jitted()
+
+    def _jitted(self, **more: Any) -> Any:
         import numba
 
-        machine_code.tell_llvm()  # for callers that Numba compiles without us
         given = () if self._signature is None else (self._signature,)
-        return numba.njit(*given, **self._options)(self.py_func)
+        return numba.njit(*given, **self._options, **more)(self.py_func)
 
     @property
     def _numba_type_(self) -> Any:
         """What Numba takes a kernel for that another one calls."""
-        return self.dispatcher._numba_type_
+        machine_code.tell_llvm()  # for callers that Numba compiles without us
+        return self.optimised._numba_type_
 
     # ---- machine code ------------------------------------------------------------------------
 
@@ -197,7 +205,8 @@ class Kernel:
         machine_code.tell_llvm()
         if _platforms:
             object_files.without_places()
-        compiled, own = self._compiled(kinds)
+        with object_files.without_machine_code():
+            compiled, own = self._compiled(kinds)
         nogil = bool(self._options.get("nogil"))
         try:
             code, others = object_files.make(
@@ -216,9 +225,9 @@ class Kernel:
         """What Numba makes of it for arguments of these kinds, and the kinds that it takes."""
         if self._signature is None:
             types = tuple(object_files.type_of_kind(kind) for kind in kinds)
-            self.dispatcher.compile(types)
-            return self.dispatcher.overloads[types], kinds
-        ((types, compiled),) = self.dispatcher.overloads.items()
+            self.optimised.compile(types)
+            return self.optimised.overloads[types], kinds
+        ((types, compiled),) = self.optimised.overloads.items()
         own = tuple(object_files.kind_of_type(found) for found in types)
         if len(own) != len(kinds) or not all(map(fits, kinds, own)):
             raise TypeError(f"{self!r} takes {own}, not {kinds}")

@@ -5,13 +5,18 @@ Python. What is left calls the C library, Embree, and functions for the memory o
 which are added here. An object that would call anything else is not made (``UnsuitableError``):
 such a kernel is called through Numba.
 
+Numba itself stops before machine code (``without_machine_code``): that of each function which a
+kernel calls, and what calls it from Python, took more than a third of the time of compiling.
+
 Numba's convention of calls, and its modules of compiled functions, are private to it; its version
 is bounded in pyproject.toml.
 """
 
+import ctypes
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -127,8 +132,62 @@ UNWRAP = re.compile(
 )
 
 
+#: Options of Numba's: nothing that calls a function from Python or from C.
+NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
 class UnsuitableError(RuntimeError):
     """A compiled kernel that cannot be an object of its own."""
+
+
+def _not_executable(_context: Any, library: Any, known: Any, environment: Any) -> Any:
+    """What stands for a function without machine code; a call of it would raise an error."""
+    from numba import _dynfunc
+
+    library._ensure_finalized()
+    refuses = ctypes.cast(ctypes.pythonapi.PyErr_NoMemory, ctypes.c_void_p).value
+    name = known.qualname
+    return _dynfunc.make_function(known.lookup_module(), name, "", refuses, environment, (library,))
+
+
+def _optimize_defined(library: Any, module: Any) -> None:
+    """What Numba does, but not for the functions that a module only declares, which are most."""
+    module.data_layout = library._codegen._data_layout
+    for function in module.functions:
+        if not function.is_declaration:
+            passes, builder = library._codegen._function_pass_manager()
+            passes.run(function, builder)
+
+
+@contextmanager
+def without_machine_code() -> Iterator[None]:
+    """Have Numba compile as far as LLVM's optimised modules, and no further.
+
+    What it makes inside is for ``make`` and for kernels that call it, and cannot be called. Other
+    threads compile before or after.
+    """
+    from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary, JITCPUCodegen
+    from numba.core.compiler_lock import global_compiler_lock
+    from numba.core.cpu import CPUContext
+    from numba.core.registry import cpu_target
+    from numba.core.runtime import rtsys
+
+    stops = (
+        (JITCPUCodegen, "_add_module", lambda _codegen, _module: None),
+        (JITCodeLibrary, "_finalize_specific", lambda _library: None),
+        (CPUContext, "get_executable", _not_executable),
+        (CPUCodeLibrary, "_optimize_functions", _optimize_defined),
+    )
+    with global_compiler_lock:
+        rtsys.initialize(cpu_target.target_context)  # machine code that Numba needs itself
+        usual = [(place, name, place.__dict__[name]) for place, name, _ in stops]
+        for place, name, instead in stops:
+            setattr(place, name, instead)
+        try:
+            yield
+        finally:
+            for place, name, function in usual:
+                setattr(place, name, function)
 
 
 def make(

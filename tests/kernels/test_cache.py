@@ -442,7 +442,7 @@ def outer(x):
 
 def test_what_a_kernel_calls_is_compiled_with_it_and_not_taken_from_the_cache(tmp_path, store):
     package = copy_package(tmp_path / "pair", PAIR)
-    counts = "print(inner.stats.compiled, inner.stats.from_cache, len(inner.dispatcher.overloads))"
+    counts = "print(inner.stats.compiled, inner.stats.from_cache, len(inner.optimised.overloads))"
     start_with = "from sensor_models.kernels.tiny import inner, outer; "
     assert run(package, store, f"{start_with}inner(1); {counts}")[0] == "1 0 1"
     assert run(package, store, f"{start_with}inner(1); {counts}")[0] == "0 1 0"

@@ -7,10 +7,13 @@ import sys
 from enum import IntEnum
 from typing import NamedTuple
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
+from numba.core.cpu import CPUContext
 
 from sensor_models.kernels import machine_code, quick
 from sensor_models.kernels.compiling import njit
@@ -227,3 +230,34 @@ def test_a_kernel_that_cannot_be_kept_works_and_is_counted():
     assert flattened.stats.not_kept == 1
     assert twice(1) == 2
     assert twice.stats.not_kept == 0
+
+
+@njit(cache=True)
+def shortened(array):
+    return array[1:]
+
+
+@njit(cache=True)
+def shortened_sum(array):
+    return shortened(array).sum()
+
+
+@njit(cache=True)
+def wrong(number):
+    return number.no_such_field
+
+
+def test_a_kernel_that_another_one_calls_can_be_called_itself():
+    assert shortened_sum(np.arange(4.0)) == 6.0  # compiles both, and makes machine code of one
+    np.testing.assert_array_equal(shortened(np.arange(4.0)), [1.0, 2.0, 3.0])
+    assert shortened.dispatcher(np.arange(4.0)).tolist() == [1.0, 2.0, 3.0], "through Numba"
+
+
+def test_numba_is_left_as_it_was():
+    places = (JITCPUCodegen, "_add_module"), (JITCodeLibrary, "_finalize_specific")
+    places += ((CPUContext, "get_executable"),)
+    usual = [vars(place)[name] for place, name in places]
+    with pytest.raises(numba.TypingError):
+        wrong(1.0)
+    assert [vars(place)[name] for place, name in places] == usual
+    assert numba.njit(lambda x: 2 * x)(21) == 42
