@@ -23,6 +23,8 @@ from sensor_models.crew.tasks import ATTEMPTS, Failure, Outcome, Resident, Task,
 AT_HAND = 4
 #: Without an outcome for so long, s, lost workers are looked for.
 PATIENCE = 1.0
+#: What is said of a task whose workers end, each time.
+ENDED = f"its process ended {ATTEMPTS} times"
 #: In place of a result.
 LOST = object()
 
@@ -145,12 +147,13 @@ class ClusterCrew:
                 blamed.add(own.where)
                 self._attempts[own.index] += 1
             if self._attempts[own.index] >= ATTEMPTS:
-                yield Outcome(own.index, Failure(f"its process ended {ATTEMPTS} times"))
+                yield Outcome(own.index, Failure(ENDED))
             else:
                 self._give(own.index, own.task)
 
     def _result(self, own: _Given) -> Any:
         """What came of a task that is done, ``LOST`` if its worker took it along."""
+        from distributed import KilledWorker
         from distributed import TimeoutError as Late
 
         while True:
@@ -163,7 +166,9 @@ class ClusterCrew:
                     return LOST
                 else:
                     continue
-            except Exception as error:  # its worker ended again and again, or a resident failed
+            except KilledWorker as error:  # which the scheduler may notice before we do
+                result = Failure(ENDED, str(error))
+            except Exception as error:  # a resident failed
                 result = failure_of(error)
             own.future.release()
             return result
