@@ -1,10 +1,11 @@
 """Reference results of FMUs, as the FMI Cross-Check lays them out.
 
-For each FMU there are three files beside each other::
+For each FMU there are four files beside each other::
 
     Imu_in.csv     time and inputs, one row each STEP, to be interpolated linearly
     Imu_ref.csv    time and outputs at the ends of the steps
     Imu_ref.opt    StartTime, StopTime, StepSize, RelTol
+    README.md      which FMU this is, and the importer with which the results were made
 
 Outputs are those of fmpy with the start values of all parameters, Booleans as 0 and 1. Left out
 are Strings, and outputs that are not the same in each run: handles of scenes, whose numbers the
@@ -14,7 +15,9 @@ Source: "FMI Cross-Check Rules", sections 4.1 and 4.2 (files and their columns).
 """
 
 import csv
+import importlib.metadata
 import math
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -27,6 +30,7 @@ START, STOP, STEP = 0.0, 1.0, 0.01  # s
 #: The end for those that take a frame in each step, some of which take a second for it.
 STOP_OF_FRAMES = 0.1
 SUFFIXES = ("_in.csv", "_ref.csv", "_ref.opt")
+ABOUT = "README.md"
 
 #: Outputs that differ from run to run.
 LEFT_OUT = ("scene_handle",)
@@ -51,10 +55,11 @@ MOTIONS: Mapping[str, Callable[[float], float]] = {
 
 
 def write_reference_results(fmu: Path, directory: Path) -> list[Path]:
-    """Simulate an FMU and write its three files, which are returned; none if it has no results."""
+    """Simulate an FMU and write its files, which are returned; none if it has no results."""
     from fmpy import read_model_description, simulate_fmu  # a master, which the FMUs do not need
 
-    variables = read_model_description(str(fmu)).modelVariables
+    described = read_model_description(str(fmu))
+    variables = described.modelVariables
     stop = stop_of(v.name for v in variables)
     given = motion(((v.name, v.type, v.start) for v in variables if v.causality == "input"), stop)
     outputs = [
@@ -76,15 +81,49 @@ def write_reference_results(fmu: Path, directory: Path) -> list[Path]:
             input=given,
             output=outputs,
         )
+    options = [("StartTime", START), ("StopTime", stop), ("StepSize", STEP), ("RelTol", 0.0)]
+    return _write_files(directory, described, given, found, options)
+
+
+def _write_files(
+    directory: Path,
+    described: Any,
+    given: NDArray[np.void],
+    found: NDArray[np.void],
+    options: Sequence[tuple[str, float]],
+) -> list[Path]:
+    """The files of an FMU with this description."""
     directory.mkdir(parents=True, exist_ok=True)
-    files = [directory / f"{fmu.stem}{suffix}" for suffix in SUFFIXES]
+    files = [directory / f"{described.modelName}{suffix}" for suffix in SUFFIXES]
     for path, table in zip(files, (given, found), strict=False):
         with path.open("w", encoding="utf-8", newline="") as stream:
             write_table(stream, table)
-    options = [("StartTime", START), ("StopTime", stop), ("StepSize", STEP), ("RelTol", 0.0)]
     with files[2].open("w", encoding="utf-8", newline="") as stream:
         _write_rows(stream, options)
-    return files
+    about = directory / ABOUT
+    about.write_text(_page(described, dict(options)), encoding="utf-8")
+    return [*files, about]
+
+
+def _page(described: Any, options: Mapping[str, float]) -> str:
+    """Which FMU it is, and which importer was used, as a page in Markdown."""
+    python = ".".join(map(str, sys.version_info[:3]))
+    start, stop, step = (options[name] for name in ("StartTime", "StopTime", "StepSize"))
+    version, name = importlib.metadata.version("fmpy"), described.modelName
+    return f"""# {name}
+
+{described.description}. FMI {described.fmiVersion} for co-simulation, {described.generationTool},
+GUID `{described.guid}`.
+
+| importer | version | platform | result |
+| --- | --- | --- | --- |
+| fmpy | {version} | {sys.platform}, Python {python} | `{name}_ref.csv` |
+
+Inputs are in `{name}_in.csv`, interpolated linearly; parameters have their start values. The run
+goes from {start:g} s to {stop:g} s in steps of {step:g} s. On equal processors the numbers are the
+same to the last bit. Importers that were tried with these FMUs otherwise, with their versions, are
+listed in docs/masters.md of the project.
+"""
 
 
 def stop_of(names: Iterable[str]) -> float:

@@ -1,5 +1,6 @@
 """What the documents show works as shown."""
 
+import itertools
 import math
 import re
 import subprocess
@@ -7,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pyarrow.parquet
+import pytest
 
 import build_fmus
 from sensor_models import catalog
@@ -78,16 +80,50 @@ def test_readme_shows_every_fmu() -> None:
         assert f"| `{name}` |" in readme
 
 
-def test_numbers_of_choices_in_the_document_are_those_of_the_sensors() -> None:
+def rows_of_choices() -> list[tuple[list[str], list[str], dict[str, int]]]:
+    """The table of choices: names, sensors, and the numbers of the items."""
     page = (ROOT / "docs" / "masters.md").read_text(encoding="utf-8")
     table = page.partition("## Numbers of choices")[2]
-    rows = re.findall(r"^\| `([^`]+)` \| (.+?) \| (.+?) \|$", table, re.MULTILINE)
+    found = re.findall(r"^\| (`.+?) \| (.+?) \| (.+?) \|$", table, re.MULTILINE)
+    return [
+        (
+            re.findall("`([^`]+)`", names),
+            re.findall("`([^`]+)`", sensors),
+            {item: int(number) for number, item in re.findall(r"(\d+) (\w+)", items)},
+        )
+        for names, sensors, items in found
+    ]
+
+
+def choices_of(sensor: str) -> list[tuple[str, dict[str, int]]]:
+    """The choices of a sensor; those of faults without their axis."""
+    return [
+        (re.sub(r"fault\..*\b(\w+)$", r"fault.\1", name), {i.name: i.value for i in q.choices})
+        for name, q, _ in scalars_of(catalog.spec_of(sensor).groups())
+        if q.choices is not None
+    ]
+
+
+def is_called(name: str, row: str) -> bool:
+    """Whether a row is about a choice; the groups of the parts of an Imu are left out there."""
+    return name == row or name.endswith(f".{row}")
+
+
+def test_numbers_of_choices_in_the_document_are_those_of_the_sensors() -> None:
+    rows = rows_of_choices()
     assert len(rows) > 20
-    for name, sensors, items in rows:
-        numbers = {item: int(number) for number, item in re.findall(r"(\d+) (\w+)", items)}
-        for sensor in re.findall("`([^`]+)`", sensors):
-            scalars = scalars_of(catalog.spec_of(sensor).groups())
-            ends = tuple(f".{end}" for end in (name, name.replace("fault.", "")))
-            found = [q for n, q, _ in scalars if q.choices and (n == name or n.endswith(ends))]
+    for names, sensors, numbers in rows:
+        for name, sensor in itertools.product(names, sensors):
+            found = [items for choice, items in choices_of(sensor) if is_called(choice, name)]
             assert found, (sensor, name)
-            assert numbers in [{i.name: i.value for i in q.choices or ()} for q in found]
+            assert numbers in found
+
+
+@pytest.mark.parametrize("sensor", catalog.names())
+def test_every_choice_of_a_sensor_is_in_the_document(sensor: str) -> None:
+    rows = rows_of_choices()
+    for choice, items in choices_of(sensor):
+        assert any(
+            sensor in sensors and numbers == items and any(is_called(choice, n) for n in names)
+            for names, sensors, numbers in rows
+        ), choice

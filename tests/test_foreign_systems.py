@@ -65,7 +65,7 @@ def test_variables_have_the_types_units_and_ranges_of_the_description(tmp_path: 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('fmiVersion="2.0"', 'fmiVersion="3.0"', "is for FMI 3.0"),
+        ('fmiVersion="2.0"', 'fmiVersion="3.0"', "is for FMI 3.0 and has CoSimulation; "),
         ("CoSimulation", "ModelExchange", "has no CoSimulation; needed is FMI 2.0"),
         ("</ModelVariables>", "", "is no FMU: mismatched tag"),
     ],

@@ -1,6 +1,7 @@
 """The reference results that are published beside the FMUs."""
 
 import csv
+import importlib.metadata
 import math
 import shutil
 import subprocess
@@ -38,7 +39,12 @@ def test_results_are_those_of_a_run_with_the_inputs_and_options(
         f"{name}_in.csv",
         f"{name}_ref.csv",
         f"{name}_ref.opt",
+        "README.md",
     ]
+    about = files[3].read_text()
+    assert about.startswith(f"# {name}\n")
+    assert f"| fmpy | {importlib.metadata.version('fmpy')} |" in about
+    assert read_model_description(fmu_directory / f"{name}.fmu").guid in about
     with files[2].open(newline="") as stream:
         options = {key: float(value) for key, value in csv.reader(stream)}
     written = table(files[1])
@@ -92,7 +98,7 @@ def test_the_build_writes_them_beside_each_other(tmp_path: Path) -> None:
         check=True,
         capture_output=True,
     )
-    assert len(list((tmp_path / "results" / "Odometer").iterdir())) == 3
+    assert len(list((tmp_path / "results" / "Odometer").iterdir())) == 4
 
 
 def smoke_test(fmu: Path) -> tuple[dict[str, str], np.ndarray[Any, Any]]:

@@ -59,11 +59,11 @@ def read_foreign(path: Path) -> ForeignTable:
             root = ElementTree.fromstring(archive.read("modelDescription.xml"))
     except (OSError, KeyError, zipfile.BadZipFile, ElementTree.ParseError) as error:
         raise ForeignError(f"{path} is no FMU: {error}") from error
-    version = root.get("fmiVersion", "none")
-    if version != "2.0" or root.find("CoSimulation") is None:
+    version, has = root.get("fmiVersion", "none"), root.find("CoSimulation") is not None
+    if version != "2.0" or not has:
         raise ForeignError(
-            f"{path} is for FMI {version} and has {'' if root.find('CoSimulation') else 'no '}"
-            "CoSimulation; needed is FMI 2.0 for co-simulation"
+            f"{path} is for FMI {version} and has {'' if has else 'no '}CoSimulation; needed is"
+            " FMI 2.0 for co-simulation"
         )
     units = {unit.name: unit for unit in map(_unit, root.iterfind("UnitDefinitions/Unit"))}
     types = {t.get("name", ""): t for t in root.iterfind("TypeDefinitions/SimpleType")}

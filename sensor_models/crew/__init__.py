@@ -6,6 +6,6 @@ a scheduler of Dask's. Which one works, how many processes there are and which o
 changes when a result comes, never what it is.
 """
 
-from sensor_models.crew.tasks import Crew, Failure, Outcome, Resident, Task
+from sensor_models.crew.tasks import Crew, CrewError, Failure, Outcome, Resident, Task
 
-__all__ = ["Crew", "Failure", "Outcome", "Resident", "Task"]
+__all__ = ["Crew", "CrewError", "Failure", "Outcome", "Resident", "Task"]

@@ -3,7 +3,9 @@
 Each process has a pipe. It is sent two tasks, so that it has the next one at hand when it is done
 with one. Tasks with residents go to the process that has these, and where none has, to that with
 the fewest: a process holds its share and nothing else. When a process ends, whatever ended it,
-another one takes its place, its tasks and its residents.
+another one takes its place, its tasks and its residents. One that fails before it has taken any
+task is not replaced, as the next would fail, too: a script without the guard that new processes
+need, or one that is no file.
 
 Processes end when the crew is closed, and when the process that made it ends, even if it is
 killed: their pipe is then closed.
@@ -23,12 +25,22 @@ from types import TracebackType
 from typing import Any
 
 from sensor_models.core.quantities import ParameterError
-from sensor_models.crew.tasks import ATTEMPTS, Failure, Outcome, Resident, Task, attempt
+from sensor_models.crew.tasks import (
+    ATTEMPTS,
+    CrewError,
+    Failure,
+    Outcome,
+    Resident,
+    Task,
+    attempt,
+)
 
 #: Tasks that a process has at once.
 AT_HAND = 2
 #: Tasks that wait here, for each process, before no more are taken from the caller.
 WAITING = 64
+#: What a process sends first, in place of the index of a task.
+READY = -1
 
 
 def _serve(pipe: Connection, memory: float) -> None:
@@ -40,6 +52,7 @@ def _serve(pipe: Connection, memory: float) -> None:
     residents, tasks = _Residents(memory), SimpleQueue[tuple[int, Task] | None]()
     threading.Thread(target=_receive, args=(pipe, tasks), daemon=True).start()
     with contextlib.suppress(OSError, KeyboardInterrupt):
+        pipe.send((READY, None))
         while (entry := tasks.get()) is not None:
             index, task = entry
             result = attempt(_call, (task, residents))
@@ -95,6 +108,7 @@ class _Worker:
         )
         self.process.start()
         theirs.close()
+        self.is_ready = False
         self.tasks: dict[int, Task] = {}
         self.homes: set[Resident] = set()
 
@@ -186,12 +200,22 @@ class LocalCrew:
             except (EOFError, OSError):
                 yield from self._begin_again(worker, waiting)
                 continue
+            if index == READY:
+                worker.is_ready = True
+                continue
             del worker.tasks[index]
             yield Outcome(index, result)
 
     def _begin_again(self, worker: _Worker, waiting: deque[tuple[int, Task]]) -> Iterator[Outcome]:
         """Have the tasks of a process that has ended done by another one."""
         worker.process.join()
+        code = worker.process.exitcode or 0
+        if not worker.is_ready and code > 0:  # below 0 it was killed
+            raise CrewError(
+                f"a process of the crew ended at its start (exit code {code}, what it said is on"
+                " standard error). A script that makes a crew is a file, and does so under"
+                ' `if __name__ == "__main__":`'
+            )
         self._replace(worker)
         for place, (index, task) in enumerate(worker.tasks.items()):
             if place == 0:  # the one it was at

@@ -9,6 +9,10 @@ from typing import Any, Protocol
 ATTEMPTS = 3
 
 
+class CrewError(RuntimeError):
+    """A crew that cannot do anything."""
+
+
 @dataclass(frozen=True)
 class Resident:
     """A value that is made where it is needed, by a call, and stays there for further tasks."""

@@ -2,6 +2,7 @@
 
 ``dataset.json``     the description's digest, seeds, shards, the sensors with their cameras
 ``annotations.json`` COCO: the images of all cameras, categories, and what is labelled
+``kitti``            the same as text files, if they are asked for
 
 A worker opens the scene and the sensors once. A shard that is complete is not made again, so a
 data set that was stopped goes on. ``make_samples`` makes any sample alone, with the same bits.
@@ -14,14 +15,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import sensor_models
 from sensor_models.core.quantities import ParameterError
 from sensor_models.crew import Crew, Failure, Task
 from sensor_models.datasets.boxes import Boxes
 from sensor_models.datasets.description import Description, read_description
 from sensor_models.datasets.draws import Drawer
+from sensor_models.datasets.kitti import write_labels
 from sensor_models.datasets.sensing import taker_of
 from sensor_models.datasets.shards import Sample, is_complete, read_lines, shard_name, write_shard
 from sensor_models.scene.manifest import load_scene
@@ -65,6 +65,18 @@ class Studio:
                 )
         return Sample(number, drawn.pose.tolist(), arrays, drawn.about, annotations)
 
+    def types(self) -> dict[int, str]:
+        """The words for semantic labels in text files."""
+        words = self.description.kitti or {}
+        return {n: words[name] for n, name in self._rays.scene.labels.items() if name in words}
+
+    def size(self, camera: str) -> tuple[int, int]:
+        """Width and height of the images of a camera."""
+        own = self.takers[camera].camera
+        assert own is not None
+        rows, columns = own.axes.shape[:2]
+        return columns, rows
+
 
 @cache
 def _studio(path: str, _digest: str) -> Studio:
@@ -92,6 +104,9 @@ def make_shard(path: str, digest: str, directory: str, index: int) -> int:
     about = studio.description
     numbers = range(index * about.shard, min((index + 1) * about.shard, about.samples))
     samples = [studio.make(number) for number in numbers]
+    if about.kitti is not None:
+        sizes = {name: studio.size(name) for name in samples[0].annotations}
+        write_labels(Path(directory), samples, studio.types(), sizes)
     write_shard(Path(directory), index, samples, about.format)
     return len(samples)
 
@@ -182,7 +197,9 @@ def _coco(studio: Studio, directory: Path, shards: int) -> dict[str, Any]:
         for line in read_lines(directory, index):
             for camera in cameras:
                 image = {"id": len(images), "file_name": _file_of(studio, index, camera, line)}
-                images.append(image | _size(studio, camera) | {"sample": line["sample"]})
+                width, height = studio.size(camera)
+                size = {"width": width, "height": height}
+                images.append(image | size | {"sample": line["sample"]})
                 for found in line["annotations"].get(camera, ()):
                     annotations.append(
                         {"id": len(annotations) + 1, "image_id": image["id"], **found}
@@ -199,10 +216,3 @@ def _file_of(studio: Studio, index: int, camera: str, line: dict[str, Any]) -> s
     if studio.description.format == "images":
         return f"{shard_name(index)}/{camera}/{number:06d}.image.png"
     return f"{shard_name(index)}.npz#{camera}.image[{number - index * studio.description.shard}]"
-
-
-def _size(studio: Studio, name: str) -> dict[str, int]:
-    camera = studio.takers[name].camera
-    assert camera is not None
-    rows, columns = np.shape(camera.axes)[:2]
-    return {"width": columns, "height": rows}

@@ -39,6 +39,7 @@
     [boxes]                             # what is labelled in the images of cameras
     labels = ["vehicle", "person"]
     smallest = 16                       # pixels that must be seen
+    kitti = { vehicle = "Car" }         # text files, too, with these types; else labels' own names
 
     [sensors.front]                     # any that takes frames
     sensor = "DepthCamera"
@@ -72,7 +73,7 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "bodies": ("area", "z", "yaw_deg", "on", "clearance"),
     "weather": ("visibility",),
     "sun": ("elevation_deg", "azimuth_deg"),
-    "boxes": ("labels", "smallest"),
+    "boxes": ("labels", "smallest", "kitti"),
     "sensors": ("sensor", "preset", "parameters"),
 }
 
@@ -129,6 +130,7 @@ class Description:
     sun: tuple[Span, Span] | None  # elevation and azimuth in degrees
     labels: tuple[str, ...]
     smallest: int
+    kitti: dict[str, str] | None  # types by labels; None: no text files
     sensors: tuple[SensorRule, ...]
 
 
@@ -146,6 +148,7 @@ def _description(content: Mapping[str, Any], folder: Path) -> Description:
     about = _table(content, "dataset", needed=("name", "scene", "samples"))
     weather, sun = _table(content, "weather"), _table(content, "sun")
     boxes = _table(content, "boxes")
+    labels = tuple(_list("boxes.labels", boxes.get("labels", [])))
     sensors = tuple(
         _sensor(name, _checked(f"sensors.{name}.", table, _KEYS["sensors"], ("sensor",)))
         for name, table in content.get("sensors", {}).items()
@@ -170,8 +173,9 @@ def _description(content: Mapping[str, Any], folder: Path) -> Description:
         },
         visibility=_positive("weather.visibility", weather.get("visibility")),
         sun=_sun(sun) if sun else None,
-        labels=tuple(_list("boxes.labels", boxes.get("labels", []))),
+        labels=labels,
         smallest=_count("boxes.smallest", boxes.get("smallest", 16)),
+        kitti=_types(boxes["kitti"], labels) if "kitti" in boxes else None,
         sensors=sensors,
     )
 
@@ -211,6 +215,14 @@ def _body(name: str, table: Mapping[str, Any]) -> BodyRule:
         on=tuple(_list(f"{where}on", table.get("on", []))),
         clearance=_span(f"{where}clearance", table.get("clearance", 0.0))[0],
     )
+
+
+def _types(given: Any, labels: tuple[str, ...]) -> dict[str, str]:
+    """The word that stands for each label; what is not named keeps its own."""
+    for label, word in _checked("boxes.kitti.", given, labels, ()).items():
+        if not isinstance(word, str) or len(word.split()) != 1:
+            raise ParameterError(f"boxes.kitti.{label} = {word!r} must be one word")
+    return {label: "_".join(label.split()) for label in labels} | dict(given)
 
 
 def _sun(table: Mapping[str, Any]) -> tuple[Span, Span]:

@@ -7,14 +7,19 @@ The bar of data sets is what a user got who called the library by hand for each 
 processors: 41 samples a second with a depth image of 320 x 240 with labels and a sweep of a VLP-16.
 """
 
+import resource
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
+import build_fmus
+from fmus.binding.compile import host_platform
 from fmus.campaigns.campaign import open_campaign, run_campaign, run_once
 from fmus.campaigns.design import runs_of
 from fmus.campaigns.master import Master
+from fmus.campaigns.report import write_report
 from sensor_models.crew.local import LocalCrew
 from sensor_models.datasets.dataset import make_dataset
 from tests.bench.bars import Bar
@@ -112,3 +117,54 @@ def dataset_bars(samples: int = SAMPLES) -> list[Bar]:
     rate = samples / seconds
     detail = f"{samples} samples in {seconds:.1f} s, {size / samples / 1e6:.1f} MB each"
     return [Bar("data set, samples a second over 41", rate / BY_HAND, 3.0, "", detail, True)]
+
+
+#: Runs of a campaign in the table of ``growth``.
+GROWING = (100, 1_000, 10_000)
+
+
+def growth() -> None:
+    """A table of time and memory over runs, for docs/campaigns.md.
+
+    Each campaign is run by a process of its own, and two workers that start with it. Seconds are
+    those of all their processors: other programs on the machine change them less than those of a
+    clock.
+    """
+    print("| runs | processors s | ms a run | caller MB | worker MB | files MB | report s |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    sources = build_fmus.fmu_sources()
+    with tempfile.TemporaryDirectory() as folder:
+        fmus = Path(folder) / "fmus"
+        used = [sources[name] for name in ("Imu", "Encoder")]
+        build_fmus.build(used, fmus, platforms=[host_platform()], levels=["host"])
+        for runs in GROWING:
+            with ProcessPoolExecutor(1, get_context("spawn")) as alone:
+                figures = alone.submit(cost_of, fmus, Path(folder) / str(runs), runs).result()
+            print(f"| {runs} | {' | '.join(f'{figure:.3g}' for figure in figures)} |", flush=True)
+
+
+def cost_of(fmus: Path, folder: Path, runs: int) -> tuple[float, ...]:
+    """What a campaign takes, as in the table of ``growth``."""
+    path = write_campaign(folder, fmus, seeds=runs, stop=1.0, text=CAMPAIGN)
+    begun = _busy()
+    with LocalCrew(WORKERS) as crew:
+        results = run_campaign(path, folder / "out", crew)
+    busy = _busy() - begun
+    size = sum(file.stat().st_size for file in (folder / "out").iterdir()) / 1e6
+    assert [row.status for row in results.ordered()] == ["ok"] * runs
+    start = time.perf_counter()
+    write_report(open_campaign(path), results.ordered(), folder / "report.html")
+    reported = time.perf_counter() - start
+    used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    memory = [one.ru_maxrss / 1024.0 for one in used]
+    return busy, 1e3 * busy / runs, *memory, size, reported
+
+
+def _busy() -> float:
+    """Seconds of processors that this process took, and those of its children that have ended."""
+    used = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+if __name__ == "__main__":
+    growth()

@@ -140,15 +140,29 @@ def test_an_image_is_what_the_whole_scene_gives(tmp_path, yard, crew):
     assert np.isnan(image.values[~seen]).all()
 
 
-@pytest.mark.parametrize("count", [2, 8])
-def test_images_do_not_depend_on_parts_and_workers(tmp_path, yard, crew, count):
-    one = cast(split(yard, tmp_path / "one", 1, bands=[905e-9]), VIEW, crew)
-    parts = split(yard, tmp_path / "many", count, bands=[905e-9])
+@pytest.fixture(scope="module")
+def forgetful():
+    """A crew that opens a part again each time."""
+    with LocalCrew(1, memory=1.0) as crew:
+        yield crew
+
+
+@pytest.fixture(scope="module")
+def undivided(tmp_path_factory, yard, crew):
+    return cast(split(yard, tmp_path_factory.mktemp("undivided"), 1, bands=[905e-9]), VIEW, crew)
+
+
+@pytest.mark.acceptance("QC-1")
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 8, 50])
+def test_images_do_not_depend_on_parts_and_workers(
+    tmp_path, yard, crew, forgetful, undivided, count
+):
+    parts = split(yard, tmp_path, count, bands=[905e-9])
     assert len(parts.parts) == count
     assert max(part.facets for part in parts.parts) <= 1 + parts.facets // count
-    assert_same(one, cast(parts, VIEW, crew))
-    with LocalCrew(1, memory=1.0) as alone:  # which opens each part again
-        assert_same(one, cast(parts, VIEW, alone))
+    assert np.isfinite(undivided.distance).mean() > 0.5
+    for some in (crew, forgetful):
+        assert_same(undivided, cast(parts, VIEW, some))
 
 
 def test_a_worker_that_is_killed_midway_changes_nothing(tmp_path, yard):

@@ -249,6 +249,18 @@ def test_instants_coarser_than_the_sampling_period_are_refused_and_nothing_is_sa
     }
 
 
+class HastyClock(SampleClock):
+    """Says at the start that a later sample is due as well, as one did by rounding."""
+
+    def due(self, known_time):
+        return [*super().due(known_time), (1, known_time + 1.0)]
+
+
+def test_nothing_is_interpolated_before_two_states_are_known():
+    timeline = Timeline(HastyClock(0.0, 1.0), no_interpolation)
+    assert plain(timeline.push(0.0, state(3.0))) == [(0, 0.0, [3.0]), (1, 1.0, [3.0])]
+
+
 @pytest.mark.parametrize("rate", [1e5, 1e6])
 def test_unix_seconds_have_one_sample_at_the_start_and_all_later_ones_in_order(rate):
     start = 1.7e9

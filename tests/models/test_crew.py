@@ -182,6 +182,24 @@ def test_processes_end_with_whoever_made_them(tmp_path):
             time.sleep(0.05)
 
 
+def test_a_script_without_a_guard_is_told_so_and_not_tried_again_and_again(tmp_path):
+    script = tmp_path / "unguarded.py"
+    script.write_text(
+        "from sensor_models.crew import Task\n"
+        "from sensor_models.crew.local import LocalCrew\n"
+        "with LocalCrew(2) as crew:\n"
+        "    print(sum(1 for _ in crew.run(Task(abs, (n,)) for n in range(1000))))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=False, env=environment
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "CrewError: a process of the crew ended at its start (exit code 1" in done.stderr
+    # Two processes, and two that took their places when the crew was given up.
+    assert 1 <= done.stderr.count("finished its bootstrapping phase") <= 4
+
+
 def is_alive(process: int) -> bool:
     """Whether there is a process that has not ended; zombies have."""
     try:

@@ -11,11 +11,14 @@ from sensor_models.kernels.lidar import layout
 from sensor_models.lidar.lidar import FEWEST_KNOTS, MOST_KNOTS, Lidar
 from sensor_models.lidar.parameters import LidarParameters, OutputFrame, ReturnMode, ScanMode
 from sensor_models.lidar.patterns import PatternParameters, PatternType
+from sensor_models.lidar.sweep import RollingScan
 from sensor_models.scene.history import MovingBodies
 from sensor_models.scene.model import Body, Instance
+from sensor_models.scene.registry import open_scene
 from sensor_models.scene.tracing import RayScene
 from tests import lidar_scenes as rig
 from tests import oracles_rays as triangles
+from tests.trajectories import Swing
 
 DURATION = 0.1
 
@@ -191,6 +194,54 @@ def quaternion_of(matrix):
     w = 0.5 * math.sqrt(1.0 + matrix[0, 0] + matrix[1, 1] + matrix[2, 2])
     x, y, z = matrix[2, 1] - matrix[1, 2], matrix[0, 2] - matrix[2, 0], matrix[1, 0] - matrix[0, 1]
     return [w, x / (4 * w), y / (4 * w), z / (4 * w)]
+
+
+ROOM = """
+format = 1
+name = "room"
+[meshes.room]
+material = "brick"
+box = { size = [120, 130, 110] }
+[[instances]]
+mesh = "room"
+"""
+#: Half of its extents.
+WALLS = np.array([60.0, 65.0, 55.0])
+
+
+@pytest.mark.parametrize("turns", [True, False], ids=["turns known", "poses only"])
+def test_a_lidar_that_swings_sees_walls_where_they_are_in_steps_of_100_ms(tmp_path, turns):
+    """Points in the frame of the sensor, taken to the world by its true poses."""
+    swing, step = Swing(amplitude=0.4, frequency=3.0), 0.1
+    lidar = rolling(spinning(columns=400, rows=5))
+    (tmp_path / "scene.toml").write_text(ROOM)
+    frames, scan = [], RollingScan(lidar, 0.0, 1.0 / DURATION)
+    with open_scene(tmp_path / "scene.toml") as world:
+        for k in range(21):
+            body = swing.state(step * k)
+            body[10:13] *= turns
+            scan.know(step * k, body)
+            frames += [frame.cloud.points() for frame in scan.frames(world)]
+    assert len(frames) == 20
+    points = np.concatenate(frames)
+    assert len(points) == 20 * 2000
+    found = np.array(
+        [
+            swing.point(time, place)
+            for time, place in zip(points["time"], places(points), strict=True)
+        ]
+    )
+    off = np.abs(np.abs(found) - WALLS).min(axis=1).max()
+    # Between states h apart a Hermite polynomial is off by h^4/384 of the fourth derivative, and a
+    # line by h^2/8 of the second; A w^n of the angle, at most 2 3^4 + 2^4 + 0.5 4^4 of the path.
+    farthest, angle = points["range"].max(), swing.amplitude
+    by_path = step**4 / 384.0 * 306.0
+    if turns:
+        off_by_angle = step**4 / 384.0 * angle * swing.frequency**4
+        assert off < farthest * (off_by_angle + 1e-6) + by_path  # 1e-6: float32
+    else:
+        off_by_angle = step**2 / 8.0 * angle * swing.frequency**2
+        assert 0.2 < off < farthest * off_by_angle + by_path
 
 
 def test_in_the_world_there_is_no_motion_to_take_out():

@@ -193,6 +193,18 @@ def test_noise_in_front_of_the_low_pass_has_the_power_that_passes():
     assert 0.85 < power / (density**2 * math.pi * cutoff) < 1.0
 
 
+def test_noise_is_behind_the_low_pass_and_white_unless_told_otherwise():
+    rate, samples = 200.0, 100_000
+    plan = gyroscope(rate, filter_cutoff=20.0, noise_density=(0.1,) * 3)
+    rows = walk(plan, lambda time: np.eye(19)[3], [0.0, samples / rate])
+    values = np.array([row[2] for row in rows])
+    # 5 sigma of a deviation, and of a correlation, of independent draws
+    expected = np.full(3, 0.1 * math.sqrt(rate))
+    assert values.std(axis=0) == pytest.approx(expected, rel=5.0 / math.sqrt(2.0 * samples))
+    neighbours = (values[1:] * values[:-1]).mean(axis=0) / values.var(axis=0)
+    assert np.abs(neighbours).max() < 5.0 / math.sqrt(samples)
+
+
 def test_noise_in_front_of_the_low_pass_keeps_its_density():
     plan = gyroscope(100.0, filter_cutoff=20.0, filter_noise=True, noise_density=(0.1, 0.2, 0.3))
     rows = walk(plan, lambda time: np.eye(19)[3], [0.0, 2000.0])

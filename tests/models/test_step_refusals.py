@@ -85,6 +85,38 @@ def test_many_samples_in_a_step_need_no_memory_when_nothing_is_recorded():
     assert most < 100_000  # bytes; a number for each sample would be 8 million
 
 
+class Last:
+    """A record that keeps the newest sample alone."""
+
+    def __init__(self):
+        self.index, self.count = -1, 0
+
+    def append(self, index, time, values):
+        assert index == self.index + 1
+        self.index, self.count = index, self.count + 1
+
+    def rewind(self, next_index):
+        raise AssertionError(f"taken back to {next_index}")
+
+
+def test_a_step_hands_its_samples_on_without_keeping_them():
+    sink = Last()
+    step = Step(encoder(1e4), AT_END, sink=sink)
+    put(step, (0.0, 1.0))
+    step.observe(0.0)
+    put(step, (2.0, 1.0))
+    tracemalloc.start()
+    try:
+        step.advance(0.0, 2.0)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    step.flush()
+    assert sink.count == step.get("sample.count") == 20_001
+    # A ring of 1024 samples as lists; all of them would be more than 6 million bytes.
+    assert most < 1_000_000
+
+
 # ---- steps that are refused ----------------------------------------------------------------------
 
 REFUSED = {

@@ -160,3 +160,17 @@ def test_times_coarser_than_the_inner_step_are_refused() -> None:
     for end in (1.7e18, 1.7e18 + 256.0):
         with pytest.raises(SimulationError, match="numbers of this size are 256 s apart"):
             vehicle.advance(end, rolling(1.0))
+
+
+def test_times_that_are_coarser_than_inner_steps_are_refused_and_unix_seconds_are_not() -> None:
+    vehicle = VehicleSimulation(VehicleParameters(), YARD, 1.7e18)  # Unix time in ns
+    vehicle.start(HALT)
+    before = {name: array.tobytes() for name, array in vehicle.state().items()}
+    with pytest.raises(SimulationError, match=r"too far from 0: .* 256 s apart, .* time_step = "):
+        vehicle.advance(1.7e18 + 256.0, rolling(1.0))
+    assert {name: array.tobytes() for name, array in vehicle.state().items()} == before
+    late, early = VehicleSimulation(VehicleParameters(), YARD, 1.7e9), at_rest()
+    late.start(HALT)
+    late.advance(1.7e9 + 0.5, rolling(1.0))
+    early.advance(0.5, rolling(1.0))
+    assert late.reading().position.tolist() == early.reading().position.tolist()
