@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -148,6 +149,7 @@ def test_two_share_one_interpreter_and_a_scene(
     first = copied_to(files["Encoder"], tmp_path / "first")
     encoder = master.load(first).instantiate("encoder")
     encoder.initialize()
+    shutil.rmtree(first.directory)
     environment = master.load(files["Environment"]).instantiate("environment")
     environment.initialize()
     camera = master.load(files["DepthCamera"]).instantiate("camera")
