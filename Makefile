@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help demo test setup-tests fuzz lint bench fmus format clean
+.PHONY: help demo test test-standalone setup-tests fuzz lint bench fmus format clean
 
 help:
 	@echo "make demo    build the FMUs for this processor, drive through the yard, write a report"
 	@echo "make test    run all tests, and install the programs they need where that is allowed"
 	@echo "make setup-tests   install these programs only (Debian packages; root or sudo)"
+	@echo "make test-standalone   build every FMU standalone, and run each where there is nothing"
 	@echo "make fuzz    look for crashes with random calls and scenes, for long"
 	@echo "make lint    check style, types and the layers of the code"
 	@echo "make bench   measure the speed bars against their peers"
@@ -45,6 +46,10 @@ test:
 	@$(TOOLS) --if-possible
 	@$(MAKE) --no-print-directory $(VENV)/installed
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+
+# The tests of standalone FMUs with all of them: minutes of building more, so not at each run.
+test-standalone: $(VENV)/installed
+	$(BIN)/python -m pytest --all-standalone tests/masters/test_standalone.py
 
 setup-tests:
 	@$(TOOLS)

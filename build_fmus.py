@@ -355,7 +355,7 @@ def build(
         carried = {f"resources/{place}": content for place, content in kernels[name].items()}
         resources = contents[name] | carried
         if standalone:
-            resources = Standalone(KERNELS, say).resources(source.model, resources)
+            resources = Standalone(KERNELS, say).resources(source, resources)
         files.append(write_fmu(source, libraries, resources, output))
         say(f"[{number}/{len(wanted)}] {files[-1]} ({files[-1].stat().st_size / 1e6:.1f} MB)")
     return files

@@ -74,6 +74,15 @@ def fmu_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """What takes too long for each run."""
+    parser.addoption(
+        "--all-standalone",
+        action="store_true",
+        help="build every FMU standalone, not three of them, and run each where there is nothing",
+    )
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Close with what was not tested for lack of a program, and how to get it."""
     reasons = [

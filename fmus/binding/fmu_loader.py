@@ -123,6 +123,9 @@ def prepare_python(resources: str) -> None:
             f" process runs {sys.version.split()[0]} ({abi()}) already. Build the FMU without"
             " --standalone for this process, or run it in a separate one."
         )
+    stand_in: Any = sys.modules.get("numpy.linalg._umath_linalg")
+    if "linear_algebra" in place and hasattr(stand_in, "lend"):  # NumPy came with an FMU without
+        stand_in.lend(os.path.join(home, place["linear_algebra"]))
 
 
 def recorded_place(resources: str) -> dict[str, str]:
@@ -373,8 +376,7 @@ def fits(version: str, clauses: str) -> bool:
     for clause in clauses.split(","):
         operator = clause[:2] if clause[1:2] == "=" else clause[:1]
         wanted = release(clause[len(operator) :])
-        met = {">=": have >= wanted, "<": have < wanted, "==": have == wanted}
-        if not met[operator]:
+        if not {">=": have >= wanted, "<": have < wanted, "==": have == wanted}[operator]:
             return False
     return True
 
@@ -451,15 +453,15 @@ def remedy(needed: list[str]) -> str:
     )
     executable = sys.executable or ""
     managed = os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
-    own = sys.prefix != sys.base_prefix or not os.path.exists(managed)
-    if is_interpreter(executable) and own:
+    if is_interpreter(executable) and (
+        sys.prefix != sys.base_prefix or not os.path.exists(managed)
+    ):
         return (
             f'Install it with: "{executable}" -m pip install {packages}'
             " or set the environment variable FMU_PYTHON to an interpreter that has it."
         )
     folder = os.path.join("~", "sensor-fmus")
-    binaries = "Scripts" if sys.platform == "win32" else "bin"
-    python = os.path.join(folder, binaries, "python")
+    python = os.path.join(folder, "Scripts" if sys.platform == "win32" else "bin", "python")
     return (
         "Make an environment that has it, and name its interpreter in the environment variable"
         f' FMU_PYTHON:\n    "{base_interpreter()}" -m venv {folder}\n'

@@ -10,7 +10,9 @@ kinds of arguments only where a setting or a scene says so, so that these runs c
 
 ``ANSWER`` becomes JSON: ``kernels``, each with module, name, line and kinds of its arguments;
 ``made``, those that were compiled or came out of a cache; ``refused``, the settings that were;
-``modules``, the names of those that were imported from files.
+``modules``, the names of those that were imported from files; ``methods``, the texts that the
+methods of data classes were made of; ``products``, how often plain loops multiplied matrices in
+place of OpenBLAS.
 
 With ``--bare`` neither Numba nor LLVM can be imported, as where they are not installed. With
 ``--standalone`` nor can what standalone FMUs do not carry, and tables are written as CSV; with
@@ -19,6 +21,8 @@ With ``--bare`` neither Numba nor LLVM can be imported, as where they are not in
 This file imports nothing of the project: the FMU brings its own.
 """
 
+import ctypes
+import dataclasses
 import importlib
 import importlib.util
 import json
@@ -33,8 +37,12 @@ from typing import Any
 
 #: Packages that an FMU can do without.
 NOT_NEEDED = ("numba", "llvmlite")
-#: What a standalone FMU does without: PyArrow alone has 170 MB, OpenSSL's library 5 MB.
-NOT_CARRIED = (*NOT_NEEDED, "pyarrow", "_bz2", "_hashlib", "_lzma", "_ssl", "bz2", "lzma")
+#: What a standalone FMU does without: PyArrow alone has 170 MB, OpenSSL's library 5 MB; others
+#: write texts into pictures, or open windows.
+NOT_CARRIED = (
+    *(*NOT_NEEDED, "pyarrow", "_bz2", "_hashlib", "_lzma", "_ssl", "bz2", "lzma"),
+    *("PIL._avif", "PIL._imagingft", "glfw", "mujoco._render", "mujoco.rendering"),
+)
 #: Packages that only FMUs need that open scenes.
 SEEING = ("embreex", "PIL", "pydantic", "trimesh")
 
@@ -89,7 +97,7 @@ STEPPING = 4
 
 
 class Blocker:
-    """Finds none of some packages."""
+    """Finds none of some packages and modules."""
 
     def __init__(self, packages: tuple[str, ...]) -> None:
         self._packages = packages
@@ -97,7 +105,7 @@ class Blocker:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         """Refuse to look for such a package."""
         del path, target
-        if name.partition(".")[0] in self._packages:
+        if any(f"{name}.".startswith(f"{package}.") for package in self._packages):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
@@ -118,6 +126,7 @@ class Exercise:
         self._is_blind = "--blind" in options
         self.refused: list[str] = []
         self._number = 0
+        self._first_products = products(resources, self._loader)  # those that NumPy tries itself on
 
     def run_all(self) -> None:
         """All runs."""
@@ -150,6 +159,10 @@ class Exercise:
     def kernels(self) -> list[Any]:
         """All kernels of this process."""
         return list(self._compiling.KERNELS)
+
+    def products(self) -> int:
+        """How often plain loops multiplied matrices."""
+        return products(Path(self._resources), self._loader) - self._first_products
 
     def _run(self, settings: dict[str, Any], moves: bool, slaves: list[Any]) -> None:
         slave = self._new(self._model, slaves)
@@ -187,6 +200,27 @@ class Exercise:
         slave = model(instance_name=f"run {self._number}", resources=self._resources, visible=False)
         slaves.append(slave)
         return slave
+
+
+def heard_methods() -> list[str]:
+    """Listens for the texts that the methods of data classes are made of; they come into a list."""
+    texts: list[str] = []
+
+    def hear(text: str, *spaces: Any) -> None:
+        texts.append(text)
+        exec(text, *spaces)  # as ``dataclasses`` does
+
+    vars(dataclasses)["exec"] = hear
+    return texts
+
+
+def products(resources: Path, loader: Any) -> int:
+    """How often plain loops have multiplied matrices."""
+    place = loader.recorded_place(str(resources))
+    if "stand_in" not in place:
+        return 0
+    library = ctypes.CDLL(str(resources / place["home"] / place["stand_in"]))
+    return int(library.sensor_fmus_products())
 
 
 def module_at(path: Path) -> ModuleType:
@@ -260,6 +294,7 @@ def main(arguments: list[str]) -> None:
         sys.meta_path.insert(
             0, Blocker((*carried_by_none, *(SEEING if "--blind" in options else ())))
         )
+    methods = heard_methods()
     with tempfile.TemporaryDirectory() as folder:
         exercise = Exercise(Path(resources), folder, options)
         exercise.run_all()
@@ -271,6 +306,8 @@ def main(arguments: list[str]) -> None:
         "made": made,
         "refused": exercise.refused,
         "modules": imported(exercise.home),
+        "methods": sorted(set(methods)),
+        "products": exercise.products(),
     }
     Path(answer).write_text(json.dumps(known), encoding="utf-8")
 

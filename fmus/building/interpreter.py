@@ -1,28 +1,28 @@
 """The interpreter that standalone FMUs carry: that of this build, as files to be packed.
 
-Modules become bytecode that is loaded without a look at its source. Libraries lose their tables of
-symbols. What libraries need of others is asked of the system's loader
-(``ldd``) and carried, but for the C library, the compiler's and that of C++: these are the
-machine's, and must not be older than those of the machine that builds.
+Modules become bytecode (``startup.py``). Libraries lose their tables of symbols (``elf.py``). What
+libraries need of others is asked of the system's loader (``ldd``) and carried, but for the C
+library, the compiler's and that of C++: these are the machine's, and must not be older than those
+of the machine that builds.
 """
 
 import contextlib
 import importlib.metadata
 import importlib.util
-import marshal
 import os
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from fmus.binding.fmu_loader import VERSIONS
 from fmus.binding.locate_python import place as place_of_python
+from fmus.building import elf, startup
 from fmus.building.imports import is_standard
 from fmus.building.sources import BuildError
 
@@ -42,21 +42,28 @@ if sys.platform == "win32":
 OF_THE_SYSTEM = re.compile(
     r"(ld-linux|linux-vdso|lib(c|m|dl|rt|util|pthread|gcc_s|stdc\+\+)\.so)", re.ASCII
 )
-#: Without docstrings and assertions.
-OPTIMIZE = 2
-
-#: In an ELF file, the kind of a section that has no content, and the mark of one that is loaded.
-SHT_NOBITS, SHF_ALLOC = 8, 2
-
 #: What ``sysconfig`` tells of the carried interpreter.
 SETTINGS = ("EXT_SUFFIX", "Py_DEBUG", "Py_ENABLE_SHARED", "Py_GIL_DISABLED", "SOABI", "VERSION")
 
 Files = Iterator[tuple[str, bytes]]
 
 
-def files(modules: Mapping[str, Path], with_embree: bool) -> Files:
+@dataclass(frozen=True)
+class Changes:
+    """What is carried in another form than it is installed in."""
+
+    #: Sources of modules, by name.
+    modules: Mapping[str, bytes]
+    #: Contents of libraries, which then need no others.
+    libraries: Mapping[Path, bytes]
+    #: What ``python.txt`` tells of this.
+    place: Mapping[str, str]
+
+
+def files(modules: Mapping[str, Path], with_embree: bool, changes: Changes) -> Files:
     """The interpreter with these modules, as it goes into the resources."""
-    binaries = [python_library(), *(f for f in modules.values() if f.suffix != ".py")]
+    installed = (file for name, file in modules.items() if name not in changes.modules)
+    binaries = [python_library(), *(file for file in installed if file.suffix != ".py")]
     tops = {name.partition(".")[0] for name in modules if not is_standard(name)} - {*OWN}
     if with_embree:
         tops.add("embreex")
@@ -65,13 +72,15 @@ def files(modules: Mapping[str, Path], with_embree: bool) -> Files:
         binaries.append(embree_library(init.parent))
         yield place_of_package_file(binaries[-1]), stripped(binaries[-1])
     yield f"resources/{HOME}/{python_library().name}", stripped(python_library())
-    yield from (module_file(name, file) for name, file in modules.items())
-    needed = libraries_needed_by(binaries)
-    yield from ((library_place(file), stripped(file)) for file in needed)
+    for name, file in modules.items():
+        yield module_file(name, file, changes.modules.get(name))
+    needed = libraries_needed_by(binaries, changes.libraries)
+    for file in needed:
+        yield library_place(file), changes.libraries.get(file) or stripped(file)
     own = [f"{LIBRARIES}/{file.name}" for file in needed if not is_in_packages(file)]
     versions = {"python": " ".join(sys.version.split()), **dict(distributions(tops))}
     yield f"resources/{HOME}/{VERSIONS}", _lines(versions)
-    yield "resources/python.txt", _lines(place(own))
+    yield "resources/python.txt", _lines({**place(own), **changes.place})
     for name, version in distributions(tops):  # as pip would write it, for other interpreters
         text = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
         folder = f"resources/{HOME}/{PACKAGES}/{name}-{version}.dist-info"
@@ -79,7 +88,7 @@ def files(modules: Mapping[str, Path], with_embree: bool) -> Files:
 
 
 def place(needed: Sequence[str]) -> dict[str, str]:
-    """Where the parts are, for the binding and the loader; relative to the resources."""
+    """Where the parts are, for the binding and the loader; ``home`` lies in the resources."""
     known = place_of_python()
     return {
         "version": known["version"],
@@ -111,36 +120,31 @@ def _lines(pairs: Mapping[str, str]) -> bytes:
 # ---- modules -------------------------------------------------------------------------------------
 
 
-def module_file(name: str, file: Path) -> tuple[str, bytes]:
-    """A module as it goes into the resources."""
+def module_file(name: str, file: Path, source: bytes | None = None) -> tuple[str, bytes]:
+    """A module as it goes into the resources; ``source`` stands in for that of its file."""
     folder = f"{HOME}/{STANDARD if is_standard(name) else PACKAGES}/"
     if name.partition(".")[0] in OWN:
         folder = ""
     inner = name.replace(".", "/")
-    if file.suffix != ".py":
+    if file.suffix != ".py" and source is None:
         return f"resources/{folder}{Path(inner).parent / file.name}", stripped(file)
     inner += "/__init__.py" if file.name == "__init__.py" else ".py"
-    return f"resources/{folder}{inner}c", bytecode(file, inner)
+    code = bytecode(file, inner) if source is None else startup.bytecode(source, inner)
+    return f"resources/{folder}{inner}c", code
 
 
 def settings_file(module: str) -> tuple[str, bytes]:
     """What ``sysconfig`` reads of how the interpreter was built: what code that runs may ask."""
     settings = {name: sysconfig.get_config_var(name) for name in SETTINGS}
     source = f"build_time_vars = {settings!r}\n".encode()
-    return f"resources/{HOME}/{STANDARD}/{module}.pyc", compiled(source, f"{module}.py")
+    content = startup.bytecode(source, f"{module}.py")
+    return f"resources/{HOME}/{STANDARD}/{module}.pyc", content
 
 
 @cache
 def bytecode(file: Path, name: str) -> bytes:
     """A compiled module, with no place of this machine in it."""
-    return compiled(file.read_bytes(), name)
-
-
-def compiled(source: bytes, name: str) -> bytes:
-    """A file of bytecode."""
-    code = compile(source, name, "exec", dont_inherit=True, optimize=OPTIMIZE)
-    unchecked = (1).to_bytes(4, "little") + bytes(8)
-    return importlib.util.MAGIC_NUMBER + unchecked + marshal.dumps(code)
+    return startup.bytecode(file.read_bytes(), name)
 
 
 def origin(package: str) -> Path:
@@ -234,9 +238,16 @@ def library_place(file: Path) -> str:
     return f"resources/{HOME}/{LIBRARIES}/{file.name}"
 
 
-def libraries_needed_by(binaries: Iterable[Path]) -> list[Path]:
-    """All libraries to carry beside these; of the machine's, what others need comes first."""
-    found = {library for file in binaries for library in needed_by(file)}
+def libraries_needed_by(binaries: Iterable[Path], in_place_of: Collection[Path] = ()) -> list[Path]:
+    """All libraries to carry beside these; of the machine's, what others need comes first.
+
+    What is put in the place of some needs no others.
+    """
+    found: set[Path] = set()
+    for file in binaries:
+        needed = needed_by(file)
+        replaced = needed.intersection(in_place_of)
+        found |= replaced | needed.difference(*map(needed_by, replaced))
 
     def order(file: Path) -> tuple[int, str]:
         return (0 if is_in_packages(file) else len(needed_by(file))), file.name
@@ -266,7 +277,7 @@ def needed_by(file: Path) -> frozenset[Path]:
 @cache
 def stripped(file: Path) -> bytes:
     """A library without what only debuggers and linkers read, and without this machine's places."""
-    content = without_symbols(file.read_bytes())
+    content = elf.without_symbols(file.read_bytes())
     # The loader would look for libraries where this interpreter was installed.
     installed = str(sysconfig.get_config_var("LIBDIR") or "").encode()
     anywhere = b"$ORIGIN"
@@ -274,32 +285,6 @@ def stripped(file: Path) -> bytes:
         return content
     padded = anywhere.ljust(len(installed), b"\0")
     return content.replace(installed + b"\0", padded + b"\0")
-
-
-def without_symbols(library: bytes) -> bytes:
-    """An ELF file with what is loaded of it, and without its table of sections.
-
-    ``strip`` does less, and would move parts of libraries that the tools have edited which repair
-    wheels: these do not survive it.
-    """
-    if library[:5] != b"\x7fELF\x02":  # no file of 64 bit
-        return library
-    changed = bytearray(library)
-    segments, sections = struct.unpack_from("<QQ", library, 32)
-    size, count, section_size, section_count = struct.unpack_from("<HHHH", library, 54)
-    for k in range(section_count):
-        kind, flags, _, offset, length = struct.unpack_from(
-            "<IQQQQ", library, sections + k * section_size + 4
-        )
-        if kind != SHT_NOBITS and not flags & SHF_ALLOC:
-            changed[offset : offset + length] = bytes(length)
-    end = segments + size * count
-    for k in range(count):
-        offset, _, _, length = struct.unpack_from("<QQQQ", library, segments + k * size + 8)
-        end = max(end, offset + length)
-    struct.pack_into("<Q", changed, 40, 0)
-    struct.pack_into("<HH", changed, 60, 0, 0)
-    return bytes(changed[:end])
 
 
 # ---- licences ------------------------------------------------------------------------------------

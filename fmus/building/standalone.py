@@ -28,11 +28,11 @@ from types import ModuleType
 import fmus
 import sensor_models
 from fmus.base import FmuBase
-from fmus.building import interpreter
+from fmus.building import interpreter, linear_algebra, startup
 from fmus.building.exercise import NOT_CARRIED, SEEING
 from fmus.building.imports import all_in, find_all, is_standard, search_path, with_parents
 from fmus.building.kernel_libraries import Say, digest_of, run_script, write_files
-from fmus.building.sources import BuildError
+from fmus.building.sources import BuildError, Source
 from sensor_models._digest import RECORDED, digest_of_package
 from sensor_models.core.spec import SCENE_PACKAGES
 from sensor_models.kernels.cache import DIRECTORY_VARIABLE
@@ -40,6 +40,9 @@ from sensor_models.scene import kept
 from sensor_models.scene.manifest import MANIFEST_NAME, load_scene
 
 HERE = Path(__file__).parent
+
+#: The files that decide what is carried.
+DECIDING = ("exercise.py", "interpreter.py", "startup.py", "linear_algebra.py", "blas.c")
 
 #: Python without the files by which packages have themselves imported at its start.
 ALONE = ("-S", "-s")
@@ -117,19 +120,21 @@ class Standalone:
     folder: Path
     say: Say
 
-    def resources(self, model: type[FmuBase], files: Mapping[str, bytes]) -> dict[str, bytes]:
+    def resources(self, source: Source, files: Mapping[str, bytes]) -> dict[str, bytes]:
         """The resources of an FMU, of which ``files`` are those of an ordinary one."""
+        model = source.model
         options = ["--standalone"] if sees(model) else ["--standalone", "--blind"]
         with tempfile.TemporaryDirectory() as folder:
             unpacked = Path(folder)
             write_files(unpacked, {**files, "resources/pythonfmu/__init__.py": PYTHONFMU})
-            imported = self._imported(model, files, unpacked / "resources", options)
+            imported, methods = self._imported(model, files, unpacked / "resources", options)
             modules = found_modules(model, imported, unpacked / "resources")
             settings = [name for name in imported if name.startswith("_sysconfigdata")]
+            changes = changes_of(source, modules, methods, self.folder)
             scenes = sorted(unpacked.glob(f"resources/scenes/*/{MANIFEST_NAME}"))
             carried = {
                 **{name: content for name, content in files.items() if is_carried(name)},
-                **dict(interpreter.files(modules, EMBREE in modules)),
+                **dict(interpreter.files(modules, EMBREE in modules, changes)),
                 **dict(digest_files()),
                 **dict(interpreter.settings_file(name) for name in settings),
                 **dict(kept_scenes(scenes)),
@@ -143,8 +148,11 @@ class Standalone:
         files: Mapping[str, bytes],
         resources: Path,
         options: Sequence[str],
-    ) -> list[str]:
-        """The modules that an FMU imports when it is run in many ways."""
+    ) -> tuple[list[str], list[str]]:
+        """The modules that an FMU imports when it is run in many ways, and methods that are made.
+
+        These are texts, see ``startup.py``.
+        """
         answer = self.folder / f"{_digest(files)}.modules"
         if not answer.is_file():
             self.say(f"looking for the modules of {model.model_name}")
@@ -157,8 +165,8 @@ class Standalone:
         # Names of characters are in sources only, which are no more; others were there before they
         # could be kept away.
         gone = {*NOT_CARRIED, *(() if sees(model) else ("unicodedata",))}
-        found: list[str] = json.loads(answer.read_text(encoding="utf-8"))["modules"]
-        return [module for module in found if module not in gone]
+        found = json.loads(answer.read_text(encoding="utf-8"))
+        return [name for name in found["modules"] if name not in gone], found["methods"]
 
     def _try_out(
         self, model: type[FmuBase], files: Mapping[str, bytes], options: Sequence[str]
@@ -173,9 +181,11 @@ class Standalone:
             resources, answer = Path(folder, "resources"), Path(folder, "answer")
             environment = interpreter.surroundings(resources)
             run_script("exercise.py", environment, resources, answer, *options, flags=ALONE)
-            made = json.loads(answer.read_text(encoding="utf-8"))["made"]
-        if made:
-            raise BuildError(f"{model.model_name} does not carry {made}")
+            found = json.loads(answer.read_text(encoding="utf-8"))
+        if found["made"]:
+            raise BuildError(f"{model.model_name} does not carry {found['made']}")
+        if found["products"]:
+            raise BuildError(f"{model.model_name} multiplies matrices, and carries no OpenBLAS")
         proof.touch()
 
 
@@ -197,9 +207,26 @@ def found_modules(
             return False
         known = is_standard(module) or module.partition(".")[0] in packages
         is_left_out = any(f"{module}.".startswith(f"{name}.") for name in left_out)
-        return known and (module in certain or not is_left_out)
+        return known and not startup.is_left_out(module) and (module in certain or not is_left_out)
 
     return find_all(start, search_path(resources), is_wanted, (*interpreter.OWN, *WHOLE))
+
+
+def changes_of(
+    source: Source, modules: Mapping[str, Path], methods: Sequence[str], kept: Path
+) -> interpreter.Changes:
+    """What an FMU carries in another form; that of a file of one's own may call all of NumPy."""
+    sources = startup.replacements(methods)
+    original = linear_algebra.library_of(modules)
+    if original is None:
+        return interpreter.Changes(sources, {}, {})
+    is_own = source.content is not None
+    other = None if is_own or sees(source.model) else linear_algebra.stand_in(modules, kept)
+    place = interpreter.library_place(original).removeprefix(f"resources/{interpreter.HOME}/")
+    if other is None:
+        return interpreter.Changes(sources, {}, {"linear_algebra": place})
+    sources[linear_algebra.SYSTEMS] = linear_algebra.IN_ITS_PLACE.read_bytes()
+    return interpreter.Changes(sources, {original: other}, {"stand_in": place})
 
 
 def sees(model: type[FmuBase]) -> bool:
@@ -245,5 +272,5 @@ def kept_scenes(manifests: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
 def _digest(files: Mapping[str, bytes]) -> str:
     """What an FMU and the ways it is run in go by; where its interpreter was changes nothing."""
     parts = [part for k, v in sorted(files.items()) if "python.txt" not in k for part in (k, v)]
-    scripts = [(HERE / name).read_bytes() for name in ("exercise.py", "interpreter.py")]
+    scripts = [(HERE / name).read_bytes() for name in DECIDING]
     return digest_of(sys.version, *parts, *scripts, Path(__file__).read_bytes())

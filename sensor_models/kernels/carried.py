@@ -18,6 +18,7 @@ of the first one lacks is looked for in those of the others.
 """
 
 import ctypes
+import importlib.util
 import json
 import logging
 import sys
@@ -153,14 +154,32 @@ class Libraries:
         mine = LEVELS[: _processor(place / f"{levels[0]}{suffix}")]
         fitting = [level for level in levels if level in mine and self._level in (None, level)]
         if not fitting:
-            _log.warning(
-                "The kernels in %s are for %s, and not for %s, so Numba has to compile them.",
-                *(place, ", ".join(levels), self._level or "this processor"),
-            )
+            self._do_without(place, levels)
             return False
         self._open.append(Library(place / f"{fitting[-1]}{suffix}"))
         self._level = fitting[-1]
         return True
+
+    def _do_without(self, place: Path, levels: list[str]) -> None:
+        """Say that Numba has to compile; an FMU that has neither names what is wrong with it."""
+        wrong = (
+            f"The kernels in {place} are for {', '.join(levels)}, and not for"
+            f" {self._level or 'this processor'}"
+        )
+        if not _can_compile():
+            raise ImportError(
+                f"{wrong}, and Numba is not there to compile them. Build the FMU for more"
+                " processors: without --levels it is for all since x86-64-v2."
+            )
+        _log.warning("%s, so Numba has to compile them.", wrong)
+
+
+def _can_compile() -> bool:
+    """Whether Numba is installed."""
+    try:
+        return importlib.util.find_spec("numba") is not None
+    except ImportError:
+        return False
 
 
 def _processor(library: Path) -> int:

@@ -15,7 +15,6 @@ what kernels here do not (``values``), or that Numba has compiled in a way that 
 import ctypes
 import functools
 import hashlib
-import inspect
 import logging
 import os
 import threading
@@ -81,8 +80,7 @@ class Kernel:
         self.stats = Stats()
         self._signature = signature
         self._options = {**options, "cache": False}
-        parameters = inspect.signature(function).parameters
-        self._count = len(parameters)
+        self._count = function.__code__.co_argcount  # a kernel has no others
         self._source = _source_of(function)
         self._calls: dict[tuple[Kind, ...], Function] = {}
         #: How words are made without looking at each argument in Python, and who takes them.
@@ -107,6 +105,8 @@ class Kernel:
         return f"<kernel {self.__module__}.{self.__qualname__}>"
 
     def _bound(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        import inspect  # late: few calls name arguments
+
         bound = inspect.signature(self.py_func).bind(*arguments, **named)
         bound.apply_defaults()
         return bound.args

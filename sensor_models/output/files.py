@@ -21,8 +21,6 @@ import json
 import math
 import os
 import re
-import secrets
-import socket
 import tempfile
 import threading
 import time
@@ -134,6 +132,8 @@ def _try_writing(directory: Path) -> None:
 @cache
 def _here() -> str:
     """Where process numbers mean what they mean here: this start of this machine or container."""
+    import socket  # late: no FMU that writes nothing waits for it
+
     parts = [socket.gethostname()]
     for source in (Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")):
         with suppress(OSError):
@@ -176,7 +176,7 @@ def published(target: Path) -> Iterator[Path]:
     aside is hidden and new each time: two writers of one target do not write into each other.
     """
     owner = f"{_here()}-{os.getpid()}"
-    aside = target.with_name(f".{target.name}.{owner}-{secrets.token_hex(4)}.part")
+    aside = target.with_name(f".{target.name}.{owner}-{os.urandom(4).hex()}.part")
     _asides.add(str(aside))
     try:
         yield aside

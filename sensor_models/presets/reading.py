@@ -16,11 +16,6 @@ from typing import Any
 from sensor_models.core.quantities import ParameterError
 from sensor_models.presets.units import DIVISIONS, FACTORS, converted
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 Value = float | int | bool | str
 
 _NEEDED = ("name", "sensor", "description", "datasheet")
@@ -70,6 +65,10 @@ class Preset:
 
 def read_preset(path: Path) -> Preset:
     """Read and check one preset file."""
+    if sys.version_info >= (3, 11):  # late: most FMUs start without a preset
+        import tomllib
+    else:
+        import tomli as tomllib
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:  # the errors of TOML and of UTF-8 are ValueErrors

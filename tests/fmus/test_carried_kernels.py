@@ -175,6 +175,18 @@ def test_a_processor_without_the_instructions_uses_no_library(
     assert "are for x86-64-v4, and not for this processor" in caplog.text
 
 
+def test_an_fmu_that_can_run_nowhere_here_names_what_is_wrong(
+    odometer_fmu: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a lesser processor, without Numba: not the first module of Numba's that is missing."""
+    fmu = only(unpack(odometer_fmu, tmp_path), "x86-64-v4")
+    monkeypatch.setattr(sensor_models, "__path__", [str(fmu.resources / "sensor_models")])
+    monkeypatch.setattr(carried, "_processor", lambda _: 1)
+    monkeypatch.setitem(sys.modules, "numba", None)  # as where it is not installed
+    with pytest.raises(ImportError, match=r"for x86-64-v4, and not for this .*without --levels"):
+        carried.Libraries().level()
+
+
 def test_each_library_knows_the_processor(odometer_fmu: Path, tmp_path: Path) -> None:
     fmu = unpack(odometer_fmu, tmp_path)
     (first, *others) = libraries_of(fmu).glob(f"*{carried.SUFFIXES[HOST]}")

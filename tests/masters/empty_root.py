@@ -5,7 +5,8 @@ No network, no file of the machine, and of its own only ``out`` can be written.
 
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -58,21 +59,18 @@ class EmptyRoot:
         """What to put before a command, whose path is one in the root."""
         return [*NAMESPACES, "sh", "-c", ENTER, str(self.place)]
 
-    def unpack(self, fmu: Path) -> FmuFiles:
-        """Unpacks an FMU in the root; its files have the paths that they have there."""
+    @contextmanager
+    def unpacked(self, fmu: Path) -> Iterator[FmuFiles]:
+        """An FMU unpacked in the root; its files have the paths that they have there.
+
+        In the end nothing is left of it, nor of what was written.
+        """
         files = FmuFiles.unpack(fmu, self.place / fmu.stem)
-        return replace(files, directory=Path("/", fmu.stem))
+        yield replace(files, directory=Path("/", fmu.stem))
+        shutil.rmtree(self.place / fmu.stem)
+        for path in (self.place / "out").iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def master(self, environment: Mapping[str, str] | None = None) -> CMaster:
         """A master that runs in it."""
         return CMaster(Path("/c_master"), environment, self)
-
-    def clear(self) -> None:
-        """Removes what was written."""
-        for path in (self.place / "out").iterdir():
-            path.unlink()
-
-    def written(self) -> dict[str, bytes]:
-        """The files that were written, by name, without the index, which has their time."""
-        files = (path for path in sorted((self.place / "out").rglob("*")) if path.is_file())
-        return {file.name: file.read_bytes() for file in files if file.suffix != ".jsonl"}

@@ -6,7 +6,7 @@
 
 #include "protocol.h"
 
-enum { LIBRARY_LIMIT = 64, INSTANCE_LIMIT = 1024, STATE_LIMIT = 4096, FOREIGN_SIZE = 4096 };
+enum { LIBRARY_LIMIT = 1024, INSTANCE_LIMIT = 1024, STATE_LIMIT = 4096, FOREIGN_SIZE = 4096 };
 
 struct state {
     char name[WORD_LIMIT];
