@@ -45,7 +45,7 @@ from sensor_models.kernels.radar.synthesis import (
     sort_paths,
 )
 from sensor_models.kernels.radar.tubes import Sender
-from sensor_models.kernels.radar.windows import kernel_table, window_of
+from sensor_models.kernels.radar.windows import kernel_table, rows_of, window_of
 from sensor_models.radar.ray_parameters import Polarization, RayTracedParameters, Synthesis
 from sensor_models.radar.surfaces import RadarScene
 from sensor_models.radar.waveform import Radio
@@ -135,7 +135,7 @@ class RayTracedRadar:
         self._slabs = np.zeros((0, 0, 0))
         chirp, window = own.chirp, own.window
         self._tables = (
-            kernel_table(int(window.range), chirp.samples),
+            rows_of(kernel_table(int(window.range), chirp.samples)),
             kernel_table(int(window.doppler), chirp.count),
         )
         _ = self.radio.kernel_waveform, self.radio.pattern  # refused here, not in a frame
@@ -301,9 +301,11 @@ class RayTracedRadar:
         strongest = Strongest(np.zeros(shape, np.float32), np.full(shape, -1, np.int32))
         if self._slabs.shape != (blocks, chirps, SPAN * 2 * channels):
             self._slabs = np.zeros((blocks, chirps, SPAN * 2 * channels))
+        rows = Strongest(strongest.power.reshape(-1), strongest.entity.reshape(-1))
         rays.run(
-            add_paths, paths.pages, wave, places, starts, *self._tables, self._slabs, strongest
-        )
+            add_paths, paths.pages, wave, places, starts, *self._tables, self._slabs, rows,
+            self._sectors(),
+        )  # fmt: skip
         if own.tracing.synthesis == Synthesis.beat or min(samples, chirps) < FEWEST:
             return self._transformed(rays, paths, places), strongest
         cube = np.empty((samples, chirps, channels), complex)
@@ -314,12 +316,13 @@ class RayTracedRadar:
         """Where paths are in the order of blocks of range, and where each block begins."""
         wave, pages, order = self.radio.kernel_waveform, paths.pages, paths.order
         counts = np.empty((len(order), blocks), np.int64)
-        rays.run(count_paths, pages, order, wave, counts)
+        own = np.empty((len(order), PAGE), np.int32)
+        rays.run(count_paths, pages, order, wave, own, counts)
         starts = np.zeros(blocks + 1, np.int64)
         np.cumsum(counts.sum(axis=0), out=starts[1:])
         firsts = starts[:-1] + np.cumsum(counts, axis=0) - counts
         places = np.empty(int(starts[-1]), np.int32)
-        rays.run(sort_paths, pages, order, wave, firsts, places)
+        rays.run(sort_paths, pages, order, own, firsts, places)
         return places, starts
 
     def _sectors(self) -> tuple[int, int]:
