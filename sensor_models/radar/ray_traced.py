@@ -197,9 +197,10 @@ class RayTracedRadar:
         width, height = 2.0 * half_u / columns, 2.0 * half_v / rows
         grid = -half_u, -half_v, width, height
         spacings, windows = self._pictures(scene, motion, grid, columns, rows)
-        parts, facets = np.zeros((2, rows, columns), np.int32), np.zeros((rows, columns), np.int64)
+        parts, facets = np.empty((2, rows, columns), np.int32), np.empty((rows, columns), np.int64)
         rays.run(look, sender, scene.tables, *grid, spacings, parts, facets, bodies=bodies)
-        divided = np.stack([spread(part, facets) for part in parts])  # across, and upward
+        divided = np.empty_like(parts)  # across, and upward
+        rays.run(spread, parts, facets, divided)
         for window, counts in windows:
             for part, count in zip(divided, counts, strict=True):
                 np.maximum(part[window], count, out=part[window])
@@ -253,7 +254,7 @@ class RayTracedRadar:
         """Parts across and upward that make no more rays than are allowed."""
 
         def rays_of(parts: NDArray[np.int32]) -> int:
-            return int((parts[0].astype(np.int64) * parts[1]).sum())
+            return int(np.multiply(*parts, dtype=np.int64).sum())
 
         def shrunk(share: float) -> NDArray[np.int32]:
             fewer = np.maximum((divided * share).astype(np.int32), 1)
