@@ -44,7 +44,7 @@ from sensor_models.kernels.radar.answering import (
     TOTAL,
 )
 from sensor_models.kernels.radar.compiling import CALLED
-from sensor_models.kernels.radar.fields import INDEXED, LEAST_COSINE, pane
+from sensor_models.kernels.radar.fields import LEAST_COSINE, pane
 from sensor_models.kernels.radar.meeting import answer, follow, note_facets, thickness_at
 from sensor_models.kernels.radar.reflectors import Reflectors, plane_of
 from sensor_models.kernels.radar.tubes import (
@@ -85,11 +85,12 @@ from sensor_models.kernels.tracing.packets import (
 )
 from sensor_models.kernels.tracing.rays import (
     claim,
+    hits_found,
     is_blocked,
     nearest_allowed,
     set_ray,
     set_rays,
-    trace_blocked,
+    trace_opaque,
     trace_quickly,
 )
 from sensor_models.kernels.tracing.scene_view import SceneView
@@ -244,17 +245,19 @@ def _look_back(
             _aim_home(view, sender, packet, lane, numbers)
         else:
             drop_ray(packet, lane)
-    trace_blocked(view, packet, True)
+    trace_opaque(view, packet, True, reflectors.clear)
     asked, rounds = False, 0
     for lane in range(WIDTH):
         if not is_valid(packet, lane):
             continue
-        if is_blocked(packet, lane):  # perhaps by a pane
+        numbers[SIGHT + lane] = IN_SIGHT
+        if not is_blocked(packet, lane) and hits_found(packet, lane) > 0:  # perhaps panes
             _aim_home(view, sender, packet, lane, numbers)
             asked = True
-        else:
-            numbers[SIGHT + lane] = IN_SIGHT
-            drop_ray(packet, lane)
+            continue
+        if is_blocked(packet, lane):
+            numbers[SEEN_RE + lane] = numbers[SEEN_IM + lane] = 0.0
+        drop_ray(packet, lane)
     while asked and rounds < MOST_PANES:
         rounds += 1
         asked = False
@@ -267,7 +270,6 @@ def _look_back(
                     asked = True
                     continue
                 numbers[SEEN_RE + lane] = numbers[SEEN_IM + lane] = 0.0
-            numbers[SIGHT + lane] = IN_SIGHT
             drop_ray(packet, lane)
 
 
@@ -297,15 +299,12 @@ def _pass_pane(
     length = math.sqrt(dot(place, place))
     if thickness == 0.0 or length == 0.0:
         return False
-    seen = 0j  # through what conducts
     plane = plane_of(view, reflectors, owner, face, sender.place)
     way = times(-1.0 / length, place)
     cosine = min(max(abs(dot(plane.normal, way)), LEAST_COSINE), 1.0)
-    if reflectors.kind[material] == INDEXED:
-        index = reflectors.indices[material]
-        _, _, t_s, t_p = pane(index, cosine, thickness, sender.wavenumber)
-        seen = complex(numbers[SEEN_RE + lane], numbers[SEEN_IM + lane])
-        seen *= (0.5 * (t_s + t_p)).conjugate()
+    _, _, t_s, t_p = pane(reflectors.indices[material], cosine, thickness, sender.wavenumber)
+    seen = complex(numbers[SEEN_RE + lane], numbers[SEEN_IM + lane])
+    seen *= (0.5 * (t_s + t_p)).conjugate()
     numbers[SEEN_RE + lane], numbers[SEEN_IM + lane] = seen.real, seen.imag
     gone = float(hit_distance(packet, lane)) + thickness / cosine + 1e-4
     if gone >= length:
