@@ -45,7 +45,7 @@ from sensor_models.kernels.radar.synthesis import (
     sort_paths,
 )
 from sensor_models.kernels.radar.tubes import Sender
-from sensor_models.kernels.radar.windows import kernel_table, window_of
+from sensor_models.kernels.radar.windows import kernel_table, rows_of, window_of
 from sensor_models.radar.ray_parameters import Polarization, RayTracedParameters, Synthesis
 from sensor_models.radar.surfaces import RadarScene
 from sensor_models.radar.waveform import Radio
@@ -135,7 +135,7 @@ class RayTracedRadar:
         self._slabs = np.zeros((0, 0, 0))
         chirp, window = own.chirp, own.window
         self._tables = (
-            kernel_table(int(window.range), chirp.samples),
+            rows_of(kernel_table(int(window.range), chirp.samples)),
             kernel_table(int(window.doppler), chirp.count),
         )
         _ = self.radio.kernel_waveform, self.radio.pattern  # refused here, not in a frame
@@ -197,9 +197,10 @@ class RayTracedRadar:
         width, height = 2.0 * half_u / columns, 2.0 * half_v / rows
         grid = -half_u, -half_v, width, height
         spacings, windows = self._pictures(scene, motion, grid, columns, rows)
-        parts, facets = np.zeros((2, rows, columns), np.int32), np.zeros((rows, columns), np.int64)
+        parts, facets = np.empty((2, rows, columns), np.int32), np.empty((rows, columns), np.int64)
         rays.run(look, sender, scene.tables, *grid, spacings, parts, facets, bodies=bodies)
-        divided = np.stack([spread(part, facets) for part in parts])  # across, and upward
+        divided = np.empty_like(parts)  # across, and upward
+        rays.run(spread, parts, facets, divided)
         for window, counts in windows:
             for part, count in zip(divided, counts, strict=True):
                 np.maximum(part[window], count, out=part[window])
@@ -253,7 +254,7 @@ class RayTracedRadar:
         """Parts across and upward that make no more rays than are allowed."""
 
         def rays_of(parts: NDArray[np.int32]) -> int:
-            return int((parts[0].astype(np.int64) * parts[1]).sum())
+            return int(np.multiply(*parts, dtype=np.int64).sum())
 
         def shrunk(share: float) -> NDArray[np.int32]:
             fewer = np.maximum((divided * share).astype(np.int32), 1)
@@ -301,9 +302,11 @@ class RayTracedRadar:
         strongest = Strongest(np.zeros(shape, np.float32), np.full(shape, -1, np.int32))
         if self._slabs.shape != (blocks, chirps, SPAN * 2 * channels):
             self._slabs = np.zeros((blocks, chirps, SPAN * 2 * channels))
+        rows = Strongest(strongest.power.reshape(-1), strongest.entity.reshape(-1))
         rays.run(
-            add_paths, paths.pages, wave, places, starts, *self._tables, self._slabs, strongest
-        )
+            add_paths, paths.pages, wave, places, starts, *self._tables, self._slabs, rows,
+            self._sectors(),
+        )  # fmt: skip
         if own.tracing.synthesis == Synthesis.beat or min(samples, chirps) < FEWEST:
             return self._transformed(rays, paths, places), strongest
         cube = np.empty((samples, chirps, channels), complex)
@@ -314,12 +317,13 @@ class RayTracedRadar:
         """Where paths are in the order of blocks of range, and where each block begins."""
         wave, pages, order = self.radio.kernel_waveform, paths.pages, paths.order
         counts = np.empty((len(order), blocks), np.int64)
-        rays.run(count_paths, pages, order, wave, counts)
+        own = np.empty((len(order), PAGE), np.int32)
+        rays.run(count_paths, pages, order, wave, own, counts)
         starts = np.zeros(blocks + 1, np.int64)
         np.cumsum(counts.sum(axis=0), out=starts[1:])
         firsts = starts[:-1] + np.cumsum(counts, axis=0) - counts
         places = np.empty(int(starts[-1]), np.int32)
-        rays.run(sort_paths, pages, order, wave, firsts, places)
+        rays.run(sort_paths, pages, order, own, firsts, places)
         return places, starts
 
     def _sectors(self) -> tuple[int, int]:

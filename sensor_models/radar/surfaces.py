@@ -95,6 +95,7 @@ class RadarScene:
             indices=np.array([surface[1] for surface in surfaces], complex).reshape(-1),
             rms=np.array([surface[2] for surface in surfaces], float).reshape(-1),
             diffuse=np.array([surface[3] for surface in surfaces], float).reshape(-1),
+            clear=(clear & (self.kinds == INDEXED)).astype(np.int32),
             spacing=np.minimum(self._widest, np.maximum(middle / SHARE, least)),
         )
         #: Of the box around each owner, in the frame of its body or the world.

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.radar.detection import find_peaks, look_around
+from sensor_models.kernels.radar.directions import Array, look_at, side_lobes, steer
 from sensor_models.kernels.radar.tubes import root_gain
 from sensor_models.kernels.radar.windows import kernel_at
 from sensor_models.radar.ray_parameters import CfarParameters, CfarType, RayTracedParameters, Window
@@ -108,6 +109,12 @@ class Detector:
         self.parameters, self.radio = parameters, radio
         self._u, self._w = _grid(radio.virtual, radio.wavelength)
         self._steering = self._table()
+        self._array = Array(
+            radio.virtual / radio.wavelength,
+            radio.weights,
+            self._turn_phases(1.0) / (2.0 * math.pi),
+        )
+        self._steps = _step(self._u), _step(self._w)
         cfar = parameters.cfar
         self._alpha = threshold_factor(
             CfarType(cfar.type), cfar.window, cfar.rank, cfar.false_alarm
@@ -162,14 +169,14 @@ class Detector:
         own, chirps = self.parameters, self.parameters.chirp.count
         u, w = self._direction(direction)
         doppler = chirp if chirp < (chirps + 1) // 2 else chirp - chirps
-        made = 0.0
-        for peak in peaks:
-            along = kernel_at(int(own.window.range), own.chirp.samples, row - peak.cells[0])
-            over = kernel_at(int(own.window.doppler), chirps, doppler - peak.cells[1])
-            pattern = abs(
-                np.vdot(self._response(u, w, peak.cells[1]), self._wave(*peak.sines, peak.cells[1]))
-            )
-            made += math.sqrt(peak.power) * abs(along * over) * float(pattern)
+        made: float = side_lobes(
+            self._array,
+            np.array([[*peak.cells, *peak.sines, peak.power] for peak in peaks]),
+            (float(row), float(doppler)),
+            (u, w),
+            (int(own.window.range), int(own.window.doppler)),
+            (own.chirp.samples, chirps),
+        )
         return power < ABOVE_SIDE_LOBES * made * made
 
     # ---- directions --------------------------------------------------------------------------
@@ -178,24 +185,11 @@ class Detector:
         """The sines u and w of a direction of the grid."""
         return float(self._u[number % len(self._u)]), float(self._w[number // len(self._u)])
 
-    def _wave(self, u: float, w: float, doppler: float) -> NDArray[np.complex128]:
-        """What a scatterer of amplitude 1 makes in the channels."""
-        radio = self.radio
-        k = 2.0 * math.pi / radio.wavelength
-        phase = -k * (radio.virtual @ np.array([u, w])) + self._turn_phases(doppler)
-        wave: NDArray[np.complex128] = np.exp(1j * phase)
-        return wave
-
     def _turn_phases(self, doppler: float) -> Floats:
         """The phases that a speed makes from transmitter to transmitter, by channel."""
         turns = 2.0 * math.pi * doppler / (self.radio.chirp.count * self.radio.repetition)
         phases: Floats = np.repeat(turns * self.radio.instants, len(self.radio.receivers))
         return phases
-
-    def _response(self, u: float, w: float, doppler: float) -> NDArray[np.complex128]:
-        """The weights that look in a direction: what is scattered there comes out as it is."""
-        found: NDArray[np.complex128] = self.radio.weights * self._wave(u, w, doppler)
-        return found
 
     def _table(self) -> NDArray[np.complex64]:
         """Conjugate weights of all directions of the grid, (Doppler, channels, directions)."""
@@ -219,18 +213,16 @@ class Detector:
         cube = image.cube
         first = chirp if chirp < (chirps + 1) // 2 else chirp - chirps
         doppler, share = float(first), 0.0
-        response = self._response(u, w, doppler)
         for _ in range(2):  # the speed turns the antennas' phases, and they show the direction
             share = self._between(
                 own.window.doppler,
                 chirps,
-                [abs(np.vdot(response, cube[row, (chirp + k) % chirps])) for k in (-1, 0, 1)],
+                [self._seen(cube[row, (chirp + k) % chirps], u, w, doppler) for k in (-1, 0, 1)],
             )
             doppler = first + share
-            u, w = self._steered(cube[row, chirp], (u, w), doppler)
-            response = self._response(u, w, doppler)
+            u, w = steer(self._array, cube[row, chirp], (u, w), self._steps, doppler)
         samples = own.chirp.samples
-        around = [abs(np.vdot(response, cube[(row + k) % samples, chirp])) for k in (-1, 0, 1)]
+        around = [self._seen(cube[(row + k) % samples, chirp], u, w, doppler) for k in (-1, 0, 1)]
         along = self._between(own.window.range, samples, around)
         amplitude = around[1] / kernel_at(int(own.window.range), samples, along)
         amplitude /= kernel_at(int(own.window.doppler), chirps, share)
@@ -245,24 +237,9 @@ class Detector:
         share = share_of_way(Window(window), count, max(before, after) / here)
         return share if after >= before else -share
 
-    def _steered(
-        self, channels: NDArray[np.complex64], start: tuple[float, float], doppler: float
-    ) -> tuple[float, float]:
-        """The direction of the highest power near one, by ever smaller steps."""
-        values = channels * np.exp(-1j * self._turn_phases(doppler)) * self.radio.weights
-        k, places = 2.0 * math.pi / self.radio.wavelength, self.radio.virtual
-        steps = [np.diff(axis[:2])[0] if len(axis) > 1 else 0.0 for axis in (self._u, self._w)]
-        best = np.array(start)
-        moves = np.array([[a, b] for b in (-1, 0, 1) for a in (-1, 0, 1)]) * 0.5 * np.array(steps)
-        for _ in range(24):
-            trial = best + moves
-            trial = trial[(trial**2).sum(axis=1) <= 1.0 + 1e-12]
-            found = np.abs(np.exp(1j * k * (trial @ places.T)) @ values)
-            place = int(found.argmax())
-            if (trial[place] == best).all():
-                moves = 0.5 * moves
-            best = trial[place]
-        return float(best[0]), float(best[1])
+    def _seen(self, channels: NDArray[np.complex64], u: float, w: float, doppler: float) -> float:
+        """The amplitude that is seen in a direction."""
+        return float(look_at(self._array, channels, u, w, doppler))
 
     def _target(self, image: Image, peak: Peak) -> RadarTarget:
         radio = self.radio
@@ -292,6 +269,11 @@ class Detector:
         near = powers[cells]
         place = np.unravel_index(int(near.argmax()), near.shape)
         return int(entities[cells][place]) if near[place] > 0.0 else -1
+
+
+def _step(axis: Floats) -> float:
+    """By how much the directions of a grid differ along an axis."""
+    return float(axis[1] - axis[0]) if len(axis) > 1 else 0.0
 
 
 def _sectors(sine: float, count: int) -> NDArray[np.intp]:

@@ -172,6 +172,9 @@ class Radio:
             np.ascontiguousarray(self.transmitters),
             np.ascontiguousarray(self.receivers),
             np.ascontiguousarray(self.instants),
+            0.5 / self.range_cell,
+            self.shift_of_speed / self.range_cell,
+            1.0 / self.speed_cell,
         )
 
 

@@ -66,11 +66,11 @@ def body_bars(files: FmuFiles) -> list[Bar]:
     return bodies.bars(files)
 
 
-def radar_bars() -> list[Bar]:
+def radar_bars(files: FmuFiles) -> list[Bar]:
     """The bars of the radar."""
     from tests.bench import radar
 
-    return radar.bars()
+    return radar.bars(files)
 
 
 def message_bars() -> list[Bar]:
@@ -125,7 +125,7 @@ SUBJECTS: dict[str, Subject] = {
     "depth": lambda master, fmu: depth_bars(master, fmu("DepthCamera")),
     "lidar": lambda master, fmu: lidar_bars(master, fmu("Lidar")),
     "gnss": lambda master, fmu: gnss_bars(master, fmu("Gnss")),
-    "radar": lambda _master, _fmu: radar_bars(),
+    "radar": lambda _, fmu: radar_bars(fmu("Radar")),
     "ccd": lambda _master, _fmu: ccd_bars(),
     "bodies": lambda _, fmu: body_bars(fmu("Lidar")),
     "waveform": lambda _, fmu: waveform_bars(fmu("WaveformLidar")),

@@ -5,12 +5,14 @@ Cone: a step of its model with few obstacles, with many, and beside a loop.
 Obstacles are boxes of 12 triangles, or 6 quads, spread in the cone. The peer is the same search
 over the same lines without a hierarchy, compiled: each line of each face, one after the other.
 
-Ray traced: a frame in the yard by all defaults, from the tubes to the list of targets; its time
+Ray traced: the FMU in the yard by all defaults, frames back to back with files and noise, while the
+bodies and the radar move; the model alone, from the tubes to the list of targets, and its time
 against bare tracing of as many rays as it has tubes, in the same run; and both syntheses of 100,000
 paths.
 """
 
 import math
+import tempfile
 import time
 from collections.abc import Callable
 
@@ -19,6 +21,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from sensor_models.kernels.radar.cone import Cone, nearest_of_line
+from sensor_models.output.sinks import WriteFiles
 from sensor_models.radar import ConeParameters, ConeRadar, Obstacles, obstacles_of
 from sensor_models.radar.cone import cone_of
 from sensor_models.radar.ray_parameters import (
@@ -30,15 +33,21 @@ from sensor_models.radar.ray_traced import Motion, Paths, RayTracedRadar, new_pa
 from sensor_models.radar.targets import Detector
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.model import Instance, Scene
+from sensor_models.scene.registry import open_scene
 from sensor_models.scene.tracing import RayScene
+from sensor_models.scene.workers import processors
 from sensor_models.sight.smallest import smallest_scene
 from tests import oracles_rays as twin
 from tests.bench.bars import Bar, best_in_turns
+from tests.bench.lidar import running
+from tests.masters.fmu_files import FmuFiles
 
 STILL = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
 NOBODY = np.zeros((0, 7))
 LINES = 1000
 TURNS, REPEATS = 15, 10
+#: Frames of the FMU each second, how many are taken, and how fast the radar goes, m/s.
+RATE, FRAMES, SPEED = 50.0, 8, 5.0
 #: Corners of a box, and its sides as triangles that make no quads, 12 faces.
 CORNERS = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
 SIDES = [[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]
@@ -95,9 +104,37 @@ def milliseconds(call: Callable[[], object]) -> Callable[[], float]:
     return measured
 
 
-def bars() -> list[Bar]:
+def bars(files: FmuFiles) -> list[Bar]:
     """All bars of radars."""
-    return [*cone_bars(), *yard_bars(), *synthesis_bars()]
+    return [*cone_bars(), driven(files), *yard_bars(), *synthesis_bars()]
+
+
+def driven(files: FmuFiles) -> Bar:
+    """Frames of the FMU back to back, with files, among bodies that move; the best of some."""
+    took = []
+    with tempfile.TemporaryDirectory() as folder, open_scene("yard") as world:
+        values = {
+            "model": 1,
+            "sample_rate": RATE,
+            "write_files": WriteFiles.on,
+            "output_directory": folder,
+            "scene_handle": world.number,
+            "body.position.z": 1.0,
+        }
+        bodies = world.states().bodies.copy()
+        bodies[:, 7:9], begin = (3.0, 1.0), bodies[:, :2].copy()
+        with running(files.directory, "radar", values) as radar:
+            for k in range(FRAMES + 2):
+                now = k / RATE
+                bodies[:, :2] = begin + now * bodies[:, 7:9]
+                start = time.perf_counter()
+                world.move(now, bodies)
+                radar.set({"body.position.x": SPEED * now})
+                radar.step(now, 1.0 / RATE)
+                took.append(time.perf_counter() - start)
+            assert radar.get("frame.count") == FRAMES + 1  # of these the first is no whole one
+    detail = f"{1e3 * float(np.median(took[2:])):.0f} ms in the median, {processors()} processors"
+    return Bar("ray traced: FMU with files", 1.0 / min(took[2:]), 5.0, "1/s", detail, True)
 
 
 def yard_bars() -> list[Bar]:

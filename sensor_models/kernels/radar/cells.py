@@ -91,17 +91,30 @@ def look(
         chunk = claim(claims)
 
 
-@njit(cache=True)
-def spread(parts: NDArray[np.int32], facets: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The parts of cells: as many as those of their neighbours, and 1 amid a facet."""
-    rows, columns = parts.shape
-    wide = np.empty_like(parts)
-    for row in range(rows):
-        for column in range(columns):
-            most, amid = max(parts[row, column], 1 if parts[row, column] < 0 else 0), True
-            for r in range(max(row - 1, 0), min(row + 2, rows)):
-                for c in range(max(column - 1, 0), min(column + 2, columns)):
-                    most = max(most, parts[r, c])
-                    amid = amid and facets[r, c] == facets[row, column]
-            wide[row, column] = min(most, 1) if amid else most
-    return wide
+@njit(nogil=True, cache=True)
+def spread(
+    _view: SceneView,
+    claims: NDArray[np.int64],
+    parts: NDArray[np.int32],
+    facets: NDArray[np.int64],
+    wide: NDArray[np.int32],
+) -> None:
+    """The parts of cells: as many as those of their neighbours, and 1 amid a facet.
+
+    ``parts`` and ``wide`` are (2, rows, columns).
+    """
+    rows, columns = facets.shape
+    chunk = claim(claims)
+    while chunk * ROWS < rows:
+        for row in range(chunk * ROWS, min((chunk + 1) * ROWS, rows)):
+            top, end = max(row - 1, 0), min(row + 2, rows)
+            for column in range(columns):
+                amid, left, right = True, max(column - 1, 0), min(column + 2, columns)
+                one = other = 1 if parts[0, row, column] != 0 else 0
+                for r in range(top, end):
+                    for c in range(left, right):
+                        one, other = max(one, parts[0, r, c]), max(other, parts[1, r, c])
+                        amid = amid and facets[r, c] == facets[row, column]
+                wide[0, row, column] = min(one, 1) if amid else one
+                wide[1, row, column] = min(other, 1) if amid else other
+        chunk = claim(claims)

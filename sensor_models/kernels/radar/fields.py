@@ -20,7 +20,12 @@ in the direction q sees, of the currents J = n x (d x E + r x E') and M = (E + E
 
     w = e . (J + M x q) / (2 |n . d|)
 
-which is 1 for a mirror that faces it.
+which is 1 for a mirror that faces it. That is linear in E and E', so vectors here are real: both
+parts of a field are multiplied with the same. With g = e x n and h = (e x q) x n,
+
+    w = (E . (g x d + h) + E' . (g x r + h)) / (2 |n . d|)
+
+None of these functions branches or calls, so that loops over tubes become vectors.
 
 Source: Ling, Chou, Lee 1989 (shooting and bouncing rays); Knott, *Radar Cross Section*.
 """
@@ -30,11 +35,8 @@ import math
 
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.rotations import Triple, cross, dot, minus, plus, times
-from sensor_models.kernels.options import INLINE
 from sensor_models.kernels.radar.compiling import CALLED
-
-#: A field: three complex numbers.
-Field = tuple[complex, complex, complex]
+from sensor_models.kernels.tracing.packets import ACCESS
 
 #: Kinds of surfaces: perfect conductors, those with an index, and those that only scatter.
 CONDUCTOR, INDEXED, DIFFUSE = range(3)
@@ -42,68 +44,39 @@ CONDUCTOR, INDEXED, DIFFUSE = range(3)
 LEAST_COSINE = 1e-3
 
 
-@njit(**INLINE)
-def along(field: Field, axis: Triple) -> complex:
-    """The component of a field along an axis."""
-    return field[0] * axis[0] + field[1] * axis[1] + field[2] * axis[2]
-
-
-@njit(**INLINE)
-def scaled(factor: complex, axis: Triple) -> Field:
-    """A field along an axis."""
-    return factor * axis[0], factor * axis[1], factor * axis[2]
-
-
-@njit(**INLINE)
-def together(one: Field, other: Field) -> Field:
-    """The sum of two fields."""
-    return one[0] + other[0], one[1] + other[1], one[2] + other[2]
-
-
-@njit(**INLINE)
-def crossed(axis: Triple, field: Field) -> Field:
-    """The product axis x field."""
-    return (
-        axis[1] * field[2] - axis[2] * field[1],
-        axis[2] * field[0] - axis[0] * field[2],
-        axis[0] * field[1] - axis[1] * field[0],
-    )
-
-
-@njit(**INLINE)
-def power(field: Field) -> float:
-    """The square of a field's length."""
-    found = 0.0
-    for part in field:
-        found += part.real * part.real + part.imag * part.imag
-    return found
-
-
-@njit(**INLINE)
+@njit(**ACCESS)
 def squared(z: complex) -> float:
     """The square of the absolute value."""
     return z.real * z.real + z.imag * z.imag
 
 
-@njit(**INLINE)
+@njit(**ACCESS)
+def quotient(a: complex, b: complex) -> complex:
+    """The quotient a / b, without the care for numbers near 1e300."""
+    scale = 1.0 / squared(b)
+    re, im = scale * b.real, -scale * b.imag
+    return complex(a.real * re - a.imag * im, a.real * im + a.imag * re)
+
+
+@njit(**ACCESS)
 def refracted_cosine(index: complex, cosine: float) -> complex:
     """The cosine of the angle behind a surface: a root, without the care for numbers near 1e300."""
-    z = 1.0 - (1.0 - cosine * cosine) / (index * index)
+    z = 1.0 - quotient(complex(1.0 - cosine * cosine, 0.0), index * index)
     length = math.sqrt(squared(z))
     more = math.sqrt(0.5 * (length + abs(z.real)))
-    if more == 0.0:
-        return 0j
-    less = 0.5 * abs(z.imag) / more
-    re, im = (more, less) if z.real >= 0.0 else (less, more)
+    less = 0.5 * abs(z.imag) / more if more > 0.0 else 0.0
+    re = more if z.real >= 0.0 else less
+    im = less if z.real >= 0.0 else more
     return complex(re, im if z.imag >= 0.0 else -im)
 
 
-@njit(**CALLED)
+@njit(**ACCESS)
 def reflection(index: complex, cosine: float) -> tuple[complex, complex]:
     """The coefficients r_s and r_p of a face, from air."""
     behind = refracted_cosine(index, cosine)
-    r_s = (cosine - index * behind) / (cosine + index * behind)
-    r_p = (behind - index * cosine) / (behind + index * cosine)
+    dense, inside = index * cosine, index * behind
+    r_s = quotient(cosine - inside, cosine + inside)
+    r_p = quotient(behind - dense, behind + dense)
     return r_s, r_p
 
 
@@ -123,80 +96,57 @@ def pane(index: complex, cosine: float, thickness: float, wavenumber: float) -> 
     )
 
 
-@njit(**INLINE)
+@njit(**ACCESS)
 def coherent(rms: float, cosine: float, wavenumber: float) -> float:
     """What a rough surface leaves of an amplitude."""
     phase = 2.0 * wavenumber * rms * cosine
     return math.exp(-0.5 * phase * phase)
 
 
-@njit(**INLINE)
+@njit(**ACCESS)
 def side_axis(direction: Triple, normal: Triple) -> Triple:
     """The axis s, across the plane of incidence; any one across the ray where that is no plane."""
     s: Triple = cross(direction, normal)
-    square = dot(s, s)
-    if square < 1e-18:
-        flat = abs(direction[2]) < 0.9
-        s = cross(direction, (0.0, 0.0, 1.0) if flat else (1.0, 0.0, 0.0))
-        square = dot(s, s)
-    unit: Triple = times(1.0 / math.sqrt(square), s)
+    lies = dot(s, s) >= 1e-18
+    flat = 1.0 if abs(direction[2]) < 0.9 else 0.0
+    any_one: Triple = cross(direction, (1.0 - flat, 0.0, flat))
+    s = (
+        s[0] if lies else any_one[0],
+        s[1] if lies else any_one[1],
+        s[2] if lies else any_one[2],
+    )
+    unit: Triple = times(1.0 / math.sqrt(dot(s, s)), s)
     return unit
 
 
-@njit(**INLINE)
+@njit(**ACCESS)
 def mirrored(direction: Triple, normal: Triple) -> Triple:
     """The direction of a reflected ray."""
     bounced: Triple = minus(direction, times(2.0 * dot(direction, normal), normal))
     return bounced
 
 
-@njit(**INLINE)
-def reflected_field(
-    field: Field, direction: Triple, normal: Triple, side: Triple, r_s: complex, r_p: complex
-) -> Field:
-    """The field that a face sends off."""
-    upright: Triple = cross(side, direction)
-    lifted: Triple = cross(mirrored(direction, normal), side)
-    sent: Field = together(
-        scaled(r_s * along(field, side), side), scaled(r_p * along(field, upright), lifted)
-    )
-    return sent
+@njit(**ACCESS)
+def weights_of(
+    direction: Triple, bounced: Triple, normal: Triple, to: Triple, receiver: Triple
+) -> tuple[Triple, Triple]:
+    """What the incoming and the reflected field are multiplied with for the weight w."""
+    side: Triple = cross(receiver, normal)
+    through: Triple = cross(cross(receiver, to), normal)
+    scale = 0.5 / max(-dot(normal, direction), LEAST_COSINE)
+    incoming: Triple = times(scale, plus(cross(side, direction), through))
+    reflected: Triple = times(scale, plus(cross(side, bounced), through))
+    return incoming, reflected
 
 
-@njit(**INLINE)
-def passed_field(
-    field: Field, direction: Triple, side: Triple, t_s: complex, t_p: complex
-) -> Field:
-    """The field behind a pane."""
-    upright: Triple = cross(side, direction)
-    sent: Field = together(
-        scaled(t_s * along(field, side), side), scaled(t_p * along(field, upright), upright)
-    )
-    return sent
-
-
-@njit(**INLINE)
-def seen_by(
-    field: Field, sent: Field, direction: Triple, normal: Triple, to: Triple, receiver: Triple
-) -> complex:
-    """The weight w of physical optics for a receiver, of the incoming and the reflected field."""
-    bounced = mirrored(direction, normal)
-    electric = crossed(normal, together(crossed(direction, field), crossed(bounced, sent)))
-    whole = together(field, sent)
-    # M x q = ((E + E') x n) x q
-    magnetic = crossed(normal, whole)  # n x (E + E'), the opposite
-    turned = crossed(to, magnetic)  # q x (n x (E + E')) = M x q
-    cosine = max(-dot(normal, direction), LEAST_COSINE)
-    weight: complex = (along(electric, receiver) + along(turned, receiver)) / (2.0 * cosine)
-    return weight
-
-
-@njit(**INLINE)
+@njit(**ACCESS)
 def polarised(direction: Triple, up: Triple, vertical: float, horizontal: float) -> Triple:
     """The axis of a field: v across the direction, in its plane with up; h = d x v."""
     v: Triple = minus(up, times(dot(up, direction), direction))
     square = dot(v, v)
-    v = times(1.0 / math.sqrt(square), v) if square > 1e-18 else (1.0, 0.0, 0.0)
+    scale = 1.0 / math.sqrt(square) if square > 1e-18 else 0.0
+    v = times(scale, v)
+    v = v[0] if square > 1e-18 else 1.0, v[1], v[2]
     h: Triple = cross(direction, v)
     axis: Triple = plus(times(vertical, v), times(horizontal, h))
     return axis

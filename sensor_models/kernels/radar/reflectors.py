@@ -33,6 +33,7 @@ class Reflectors(NamedTuple):
     indices: NDArray[np.complex128]  # of each material: n - j k
     rms: Floats  # of each material: roughness, m
     diffuse: Floats  # of each material: reflectance; NaN: what the roughness takes
+    clear: NDArray[np.int32]  # of each material: whether panes of it let waves through
     spacing: Floats  # of each owner: the widest that its tubes may be, m
 
 

@@ -18,65 +18,53 @@ from numpy.typing import NDArray
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.memory import claim_at
 from sensor_models.kernels.math.philox import block, open_unit
-from sensor_models.kernels.math.rotations import Triple, dot, plus, times
-from sensor_models.kernels.math.turns import cosine_and_sine
-from sensor_models.kernels.options import INLINE
-from sensor_models.kernels.radar.compiling import CALLED
-from sensor_models.kernels.radar.fields import polarised
-from sensor_models.kernels.radar.meeting import (
-    ENTITY,
+from sensor_models.kernels.math.rotations import dot, plus, times
+from sensor_models.kernels.radar.answering import (
+    COLUMNS,
+    HOME,
     IM,
     IN_SIGHT,
     IN_Y,
     IN_Z,
     LENGTH,
     NOTHING,
-    OWN,
-    OWN_LENGTH,
+    OUT_Y,
+    OUT_Z,
+    OWN_IM,
+    OWN_RE,
     OWN_SPEED,
-    PLACE,
     RE,
     SEEN_IM,
     SEEN_RE,
     SIGHT,
     SPEED,
-    STRAY,
+    STRAY_IM,
+    STRAY_RE,
     TO_BE_SEEN,
-    Answers,
-    coefficients,
-    meet,
-    new_answers,
-    thickness_at,
+    TOTAL,
 )
-from sensor_models.kernels.radar.reflectors import Plane, Reflectors, plane_of
+from sensor_models.kernels.radar.compiling import CALLED
+from sensor_models.kernels.radar.fields import LEAST_COSINE, pane
+from sensor_models.kernels.radar.meeting import answer, follow, note_facets, thickness_at
+from sensor_models.kernels.radar.reflectors import Reflectors, plane_of
 from sensor_models.kernels.radar.tubes import (
-    BACK_IM,
-    BACK_RE,
-    DEPTH,
     DRAW,
-    DRIFT,
-    EVENTS,
-    IDS,
-    LEFT_Y,
-    LEFT_Z,
+    HALF_U,
+    HALF_V,
     NUMBERS,
     OTHER_DRAW,
-    PANE,
-    RAY_SIZE,
-    RAYS,
     ROOT_GAIN,
-    SOLID,
-    START,
+    SHIFT_U,
+    SHIFT_V,
     STRAIGHT,
-    WAY,
     Sender,
-    Tubes,
+    U,
+    V,
     get_triple,
-    new_tubes,
-    put_field,
+    launch,
+    look_ahead,
     put_triple,
     root_gain,
-    towards,
 )
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.hits import (
@@ -86,13 +74,23 @@ from sensor_models.kernels.tracing.hits import (
     hit_primitive,
     is_hit,
 )
-from sensor_models.kernels.tracing.packets import Packet, drop_ray, is_valid, new_packet
+from sensor_models.kernels.tracing.packets import (
+    ACCESS,
+    T_MIN,
+    VALID,
+    Packet,
+    drop_ray,
+    is_valid,
+    new_packet,
+)
 from sensor_models.kernels.tracing.rays import (
     claim,
+    hits_found,
     is_blocked,
     nearest_allowed,
     set_ray,
-    trace_blocked,
+    set_rays,
+    trace_opaque,
     trace_quickly,
 )
 from sensor_models.kernels.tracing.scene_view import SceneView
@@ -108,6 +106,8 @@ Ints = NDArray[np.int64]
 PATH_SIZE = 8
 #: Paths on a page, and rows of the stack.
 PAGE, STACK = 1024, 2048
+#: How far from its mirror the nearest thing is that a bent tube meets, m.
+NEAREST = np.float32(1e-5)
 #: Panes that a way back may lead through.
 MOST_PANES = 6
 #: Tubes that a cell may be divided into along each side, as a power of two.
@@ -138,7 +138,20 @@ class Pages(NamedTuple):
     lost: Ints  # (1,): tubes that the stack had no room for
 
 
-@njit(**INLINE)
+class Room(NamedTuple):
+    """What a thread works with."""
+
+    packet: Packet
+    looking: Packet
+    tubes: Floats  # of the packet, column by column (``answering``)
+    entities: Ints  # that they met
+    waiting: Floats  # (STACK, NUMBERS): tubes that go on
+    held: Ints  # tubes on the stack, and those that it had no room for
+    page: Ints  # number of the page, paths on it, chunk, count of pages of the chunk
+    at: Ints  # cell and part
+
+
+@njit(**ACCESS)
 def _turn_page(pages: Pages, page: Ints) -> None:
     """Take a new page for the chunk; ``page`` is number, paths, chunk, count of pages."""
     page[0], page[1] = claim_at(pages.claims.ctypes.data), 0
@@ -174,72 +187,77 @@ def _note(
     pages.used[page[0], 2] = page[1]
 
 
-@njit(**INLINE)
-def _begin(sender: Sender, cells: Cells, cell: int, part: int, tubes: Tubes, lane: int) -> Triple:
-    """Set out with a tube; the direction of the ray that looks for its facet."""
-    across, number = cells.across[cell], cells.numbers[cell]
-    width, height = cells.width / across, cells.height / cells.upward[cell]
-    u = cells.left + (number % cells.columns) * cells.width + (part % across + 0.5) * width
-    v = cells.bottom + (number // cells.columns) * cells.height + (part // across + 0.5) * height
+@njit(**CALLED)
+def _begin(sender: Sender, cells: Cells, cell: int, part: int, numbers: Floats, lane: int) -> None:
+    """Put a tube's part of the plane ahead and its draws where ``launch`` finds them."""
+    wide, number = cells.across[cell], cells.numbers[cell]
+    width, height = cells.width / wide, cells.height / cells.upward[cell]
+    row, column = divmod(number, cells.columns)
+    above, beside = divmod(part, wide) if part > 0 else (0, 0)
+    u = cells.left + column * cells.width + (beside + 0.5) * width
+    v = cells.bottom + row * cells.height + (above + 0.5) * height
     draws = block(sender.key, sender.frame, (number << (2 * DIVISIONS)) + part)
-    numbers, ids = tubes.numbers, tubes.ids
-    side = (open_unit(draws[0]) - 0.5) * sender.jitter * width
-    up = (open_unit(draws[1]) - 0.5) * sender.jitter * height
-    for ray in range(5):
-        du = 0.5 * width * ((-1.0 if ray == 1 else 0.0) + (1.0 if ray == 2 else 0.0))
-        dv = 0.5 * height * ((-1.0 if ray == 3 else 0.0) + (1.0 if ray == 4 else 0.0))
-        at = RAYS + RAY_SIZE * ray
-        put_triple(numbers, lane, at, (0.0, 0.0, 0.0))
-        put_triple(numbers, lane, at + 3, towards(sender, u + du, v + dv))
-        numbers[lane, at + 6] = 0.0
-    along = get_triple(numbers, lane, RAYS + 3)
-    field = polarised(along, sender.z, sender.sent[0], sender.sent[1])
-    put_field(numbers, lane, (complex(field[0]), complex(field[1]), complex(field[2])))
-    looking: Triple = towards(sender, u + side, v + up)
-    put_triple(numbers, lane, START, (0.0, 0.0, 0.0))
-    put_triple(numbers, lane, WAY, looking)
-    square = 1.0 + u * u + v * v
-    scale = 1.0 / math.sqrt(square)
-    numbers[lane, DRIFT] = 0.0
-    numbers[lane, LEFT_Y], numbers[lane, LEFT_Z] = scale * u, scale * v
-    numbers[lane, ROOT_GAIN] = root_gain(sender.pattern, scale, scale * u, scale * v)
-    numbers[lane, SOLID] = width * height * scale / square
-    numbers[lane, BACK_RE], numbers[lane, BACK_IM] = 1.0, 0.0
-    numbers[lane, DRAW], numbers[lane, OTHER_DRAW] = open_unit(draws[2]), open_unit(draws[3])
-    ids[lane, DEPTH] = ids[lane, EVENTS] = 0
-    ids[lane, STRAIGHT], ids[lane, PANE] = 1, -1
-    return looking
+    numbers[U + lane], numbers[V + lane] = u, v
+    numbers[HALF_U + lane], numbers[HALF_V + lane] = 0.5 * width, 0.5 * height
+    numbers[SHIFT_U + lane] = (open_unit(draws[0]) - 0.5) * sender.jitter * width
+    numbers[SHIFT_V + lane] = (open_unit(draws[1]) - 0.5) * sender.jitter * height
+    numbers[DRAW + lane], numbers[OTHER_DRAW + lane] = open_unit(draws[2]), open_unit(draws[3])
+    scale = 1.0 / math.sqrt(1.0 + u * u + v * v)
+    numbers[ROOT_GAIN + lane] = root_gain(sender.pattern, scale, scale * u, scale * v)
 
 
-@njit(**INLINE)
-def _aim(view: SceneView, sender: Sender, packet: Packet, lane: int, start: Triple, way: Triple,
-         least: float, most: float) -> None:  # fmt: skip
-    """Put a ray into a packet, its start relative to the sensor."""
-    origin = plus(sender.place, start)
-    set_ray(view, packet, lane, origin, way, max(least, nearest_allowed(view, origin)), most, 0.0)
+@njit(**CALLED)
+def _fill(sender: Sender, cells: Cells, room: Room, last: int) -> None:
+    """Put the next tubes into a packet."""
+    at, words = room.at, room.packet.words
+    for lane in range(WIDTH):
+        words[VALID + lane] = -1 if at[0] < last else 0
+        if at[0] >= last:
+            continue
+        _begin(sender, cells, at[0], at[1], room.tubes, lane)
+        at[1] += 1
+        if at[1] >= cells.across[at[0]] * cells.upward[at[0]]:
+            at[0], at[1] = at[0] + 1, 0
+    launch(sender, room.tubes)
+
+
+@njit(**CALLED)
+def _take_off(room: Room) -> None:
+    """Put the newest tubes of the stack into a packet."""
+    held, tubes, waiting, words = room.held, room.tubes, room.waiting, room.packet.words
+    count = min(held[0], WIDTH)
+    held[0] -= count
+    for lane in range(WIDTH):
+        words[VALID + lane] = -1 if lane < count else 0
+    for lane in range(count):
+        row = held[0] + lane
+        for k in range(NUMBERS):
+            tubes[k * WIDTH + lane] = waiting[row, k]
 
 
 @njit(**CALLED)
 def _look_back(
-    view: SceneView, sender: Sender, reflectors: Reflectors, packet: Packet, answers: Answers
+    view: SceneView, sender: Sender, reflectors: Reflectors, packet: Packet, numbers: Floats
 ) -> None:
     """Find out for which tubes of a packet the receiver is in sight."""
     for lane in range(WIDTH):
-        if answers.ids[lane, SIGHT] == TO_BE_SEEN:
-            _aim_home(view, sender, packet, lane, answers, 1e-4)
+        if numbers[SIGHT + lane] == TO_BE_SEEN:
+            _aim_home(view, sender, packet, lane, numbers)
         else:
             drop_ray(packet, lane)
-    trace_blocked(view, packet, True)
+    trace_opaque(view, packet, True, reflectors.clear)
     asked, rounds = False, 0
     for lane in range(WIDTH):
         if not is_valid(packet, lane):
             continue
-        if is_blocked(packet, lane):  # perhaps by a pane
-            _aim_home(view, sender, packet, lane, answers, 1e-4)
+        numbers[SIGHT + lane] = IN_SIGHT
+        if not is_blocked(packet, lane) and hits_found(packet, lane) > 0:  # perhaps panes
+            _aim_home(view, sender, packet, lane, numbers)
             asked = True
-        else:
-            answers.ids[lane, SIGHT] = IN_SIGHT
-            drop_ray(packet, lane)
+            continue
+        if is_blocked(packet, lane):
+            numbers[SEEN_RE + lane] = numbers[SEEN_IM + lane] = 0.0
+        drop_ray(packet, lane)
     while asked and rounds < MOST_PANES:
         rounds += 1
         asked = False
@@ -247,27 +265,22 @@ def _look_back(
         for lane in range(WIDTH):
             if not is_valid(packet, lane):
                 continue
-            if not is_hit(packet, lane):
-                answers.ids[lane, SIGHT] = IN_SIGHT
-                drop_ray(packet, lane)
-                continue
-            if _pass_pane(view, sender, reflectors, packet, lane, answers):
-                asked = True
-            else:
-                answers.numbers[lane, SEEN_RE] = answers.numbers[lane, SEEN_IM] = 0.0
-                answers.ids[lane, SIGHT] = IN_SIGHT
-                drop_ray(packet, lane)
+            if is_hit(packet, lane):
+                if _pass_pane(view, sender, reflectors, packet, lane, numbers):
+                    asked = True
+                    continue
+                numbers[SEEN_RE + lane] = numbers[SEEN_IM + lane] = 0.0
+            drop_ray(packet, lane)
 
 
-@njit(**INLINE)
-def _aim_home(
-    view: SceneView, sender: Sender, packet: Packet, lane: int, answers: Answers, least: float
-) -> None:
+@njit(**ACCESS)
+def _aim_home(view: SceneView, sender: Sender, packet: Packet, lane: int, numbers: Floats) -> None:
     """Send a ray from where a tube is to the sensor."""
-    place = get_triple(answers.numbers, lane, PLACE)
+    place = get_triple(numbers, HOME + lane)
     length = math.sqrt(dot(place, place))
-    way = times(-1.0 / length, place)
-    _aim(view, sender, packet, lane, place, way, least, length * (1.0 - 1e-6))
+    way, start = times(-1.0 / length, place), plus(sender.place, place)
+    least = max(1e-4, nearest_allowed(view, start))
+    set_ray(view, packet, lane, start, way, least, length * (1.0 - 1e-6), 0.0)
 
 
 @njit(**CALLED)
@@ -277,172 +290,99 @@ def _pass_pane(
     reflectors: Reflectors,
     packet: Packet,
     lane: int,
-    answers: Answers,
+    numbers: Floats,
 ) -> bool:
     """Go on behind a pane on the way back; False if it is none."""
     owner, face = hit_owner(packet, lane), hit_primitive(packet, lane)
-    thickness = thickness_at(reflectors, owner, face)
-    place = get_triple(answers.numbers, lane, PLACE)
+    thickness, material = thickness_at(reflectors, owner, face), hit_material(view, packet, lane)
+    place = get_triple(numbers, HOME + lane)
     length = math.sqrt(dot(place, place))
     if thickness == 0.0 or length == 0.0:
         return False
     plane = plane_of(view, reflectors, owner, face, sender.place)
     way = times(-1.0 / length, place)
-    cosine = min(max(abs(dot(plane.normal, way)), 1e-3), 1.0)
-    material = hit_material(view, packet, lane)
-    _, _, t_s, t_p, _ = coefficients(reflectors, material, thickness, cosine, sender.wavenumber)
-    seen = complex(answers.numbers[lane, SEEN_RE], answers.numbers[lane, SEEN_IM])
+    cosine = min(max(abs(dot(plane.normal, way)), LEAST_COSINE), 1.0)
+    _, _, t_s, t_p = pane(reflectors.indices[material], cosine, thickness, sender.wavenumber)
+    seen = complex(numbers[SEEN_RE + lane], numbers[SEEN_IM + lane])
     seen *= (0.5 * (t_s + t_p)).conjugate()
-    answers.numbers[lane, SEEN_RE], answers.numbers[lane, SEEN_IM] = seen.real, seen.imag
+    numbers[SEEN_RE + lane], numbers[SEEN_IM + lane] = seen.real, seen.imag
     gone = float(hit_distance(packet, lane)) + thickness / cosine + 1e-4
     if gone >= length:
         return False
-    put_triple(answers.numbers, lane, PLACE, plus(place, times(gone, way)))
-    _aim_home(view, sender, packet, lane, answers, 1e-4)
+    put_triple(numbers, HOME + lane, plus(place, times(gone, way)))
+    _aim_home(view, sender, packet, lane, numbers)
     return True
 
 
 @njit(**CALLED)
-def _deliver(pages: Pages, page: Ints, tubes: Tubes, answers: Answers) -> None:
+def _deliver(pages: Pages, page: Ints, numbers: Floats, entities: Ints) -> None:
     """Write down the paths of a packet."""
-    numbers, answer = tubes.numbers, answers.numbers
     for lane in range(WIDTH):
-        if answers.ids[lane, SIGHT] == NOTHING:
+        if numbers[SIGHT + lane] == NOTHING:
             continue
-        entity = answers.ids[lane, ENTITY]
-        out = (numbers[lane, LEFT_Y], numbers[lane, LEFT_Z])
-        back = (answer[lane, IN_Y], answer[lane, IN_Z])
-        seen = complex(answer[lane, SEEN_RE], answer[lane, SEEN_IM])
-        stray = 0j
-        if answer[lane, STRAY] > 0.0:
-            c, s = cosine_and_sine(numbers[lane, DRAW])
-            stray = seen * answer[lane, STRAY] * complex(c, s)
-        bent = tubes.ids[lane, STRAIGHT] == 0
-        length, speed = answer[lane, LENGTH], answer[lane, SPEED]
+        entity = entities[lane]
+        out = (numbers[OUT_Y + lane], numbers[OUT_Z + lane])
+        back = (numbers[IN_Y + lane], numbers[IN_Z + lane])
+        seen = complex(numbers[SEEN_RE + lane], numbers[SEEN_IM + lane])
+        bent = numbers[STRAIGHT + lane] == 0.0
         if seen != 0j:
-            straight = seen * complex(answer[lane, RE], answer[lane, IM])
+            stray = seen * complex(numbers[STRAY_RE + lane], numbers[STRAY_IM + lane])
+            straight = seen * complex(numbers[RE + lane], numbers[IM + lane])
+            length, speed = numbers[TOTAL + lane], numbers[SPEED + lane]
             _note(pages, page, straight + stray, length, speed, out, back, entity)
             if bent and stray != 0j:  # the other way round
                 _note(pages, page, stray, length, speed, back, out, entity)
-        own = answer[lane, OWN]
-        if bent and own > 0.0:
-            c, s = cosine_and_sine(numbers[lane, OTHER_DRAW])
-            amplitude = own * complex(c, s)
-            length, speed = answer[lane, OWN_LENGTH], answer[lane, OWN_SPEED]
-            _note(pages, page, amplitude, length, speed, out, out, entity)
+        own = complex(numbers[OWN_RE + lane], numbers[OWN_IM + lane])
+        if bent and own != 0j:
+            length, speed = 2.0 * numbers[LENGTH + lane], numbers[OWN_SPEED + lane]
+            _note(pages, page, own, length, speed, out, out, entity)
 
 
-@njit(**INLINE)
+@njit(**CALLED)
 def _trace_packet(
-    view: SceneView,
-    sender: Sender,
-    reflectors: Reflectors,
-    motions: Floats,
-    packet: Packet,
-    looking: Packet,
-    tubes: Tubes,
-    waiting: Tubes,
-    held: Ints,
-    answers: Answers,
-) -> None:
-    """Trace a packet, have its tubes answer, and find out which answers are seen.
+    view: SceneView, sender: Sender, reflectors: Reflectors, motions: Floats, pages: Pages,
+    room: Room,
+) -> None:  # fmt: skip
+    """Trace a packet, have its tubes answer, find out which answers are seen, and follow on.
 
     Tubes that were bent are told to be neighbours, too: of flat surfaces they are, and the bounces
     of a whole yard took a seventh less than as rays that have nothing to do with each other.
     """
-    trace_quickly(view, packet, True)
+    trace_quickly(view, room.packet, True)
+    if note_facets(view, sender, reflectors, room.packet, room.tubes, room.entities) == 0:
+        return
+    answer(view, sender, motions, room.tubes)
     asked = False
-    last_owner, last_face, plane = -1, -1, Plane((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
     for lane in range(WIDTH):
-        answers.ids[lane, SIGHT] = NOTHING
-        if is_valid(packet, lane) and is_hit(packet, lane):
-            owner, face = hit_owner(packet, lane), hit_primitive(packet, lane)
-            if owner != last_owner or face != last_face:  # neighbours often meet the same one
-                plane = plane_of(view, reflectors, owner, face, sender.place)
-                last_owner, last_face = owner, face
-            meet(
-                view, sender, reflectors, motions, packet, lane, plane, tubes, waiting, held,
-                answers,
-            )  # fmt: skip
-            asked = asked or answers.ids[lane, SIGHT] == TO_BE_SEEN
+        asked = asked or room.tubes[SIGHT + lane] == TO_BE_SEEN
     if asked:
-        _look_back(view, sender, reflectors, looking, answers)
-
-
-@njit(**INLINE)
-def _fill(
-    view: SceneView, sender: Sender, cells: Cells, packet: Packet, tubes: Tubes, at: Ints, last: int
-) -> None:
-    """Put the next tubes into a packet; ``at`` is a cell, and a part of it."""
-    for lane in range(WIDTH):
-        if at[0] >= last:
-            drop_ray(packet, lane)
-            continue
-        way = _begin(sender, cells, at[0], at[1], tubes, lane)
-        _aim(view, sender, packet, lane, (0.0, 0.0, 0.0), way, 0.0, math.inf)
-        at[1] += 1
-        if at[1] >= cells.across[at[0]] * cells.upward[at[0]]:
-            at[0], at[1] = at[0] + 1, 0
-
-
-@njit(**INLINE)
-def _take_off(
-    view: SceneView, sender: Sender, packet: Packet, tubes: Tubes, waiting: Tubes, held: Ints
-) -> None:
-    """Put the newest tubes of the stack into a packet."""
-    count = min(held[0], WIDTH)
-    held[0] -= count
-    for lane in range(WIDTH):
-        if lane >= count:
-            drop_ray(packet, lane)
-            continue
-        for k in range(NUMBERS):
-            tubes.numbers[lane, k] = waiting.numbers[held[0] + lane, k]
-        for k in range(IDS):
-            tubes.ids[lane, k] = waiting.ids[held[0] + lane, k]
-        start = get_triple(tubes.numbers, lane, START)
-        way = get_triple(tubes.numbers, lane, WAY)
-        _aim(view, sender, packet, lane, start, way, 1e-5, math.inf)
-
-
-class Room(NamedTuple):
-    """What a thread works with."""
-
-    packet: Packet
-    looking: Packet
-    answers: Answers
-    tubes: Tubes
-    waiting: Tubes
-    held: Ints  # tubes on the stack, and those that it had no room for
-    page: Ints  # number of the page, paths on it, chunk, count of pages of the chunk
-    at: Ints  # cell and part
+        _look_back(view, sender, reflectors, room.looking, room.tubes)
+    _deliver(pages, room.page, room.tubes, room.entities)
+    follow(sender, room.tubes, room.waiting, room.held)
 
 
 @njit(**CALLED)
 def _shoot_chunk(
-    view: SceneView,
-    sender: Sender,
-    reflectors: Reflectors,
-    motions: Floats,
-    cells: Cells,
-    pages: Pages,
-    room: Room,
-    chunk: int,
-) -> None:
+    view: SceneView, sender: Sender, reflectors: Reflectors, motions: Floats, cells: Cells,
+    pages: Pages, room: Room, chunk: int,
+) -> None:  # fmt: skip
     """Send the tubes of a chunk."""
     page, at, held, last = room.page, room.at, room.held, cells.chunks[chunk + 1]
     page[0], page[1], page[2], page[3] = -1, 0, chunk, 0
     at[0], at[1] = cells.chunks[chunk], 0
     while at[0] < last or held[0] > 0:
-        if held[0] < WIDTH and at[0] < last:
-            _fill(view, sender, cells, room.packet, room.tubes, at, last)
+        bent = held[0] >= WIDTH or at[0] >= last
+        if bent:
+            _take_off(room)
         else:
-            _take_off(view, sender, room.packet, room.tubes, room.waiting, held)
-        _trace_packet(
-            view, sender, reflectors, motions, room.packet, room.looking, room.tubes,
-            room.waiting, held, room.answers,
-        )  # fmt: skip
-        _deliver(pages, page, room.tubes, room.answers)
+            _fill(sender, cells, room, last)
+        look_ahead(sender, room.tubes, room.packet)
+        set_rays(view, room.packet, math.inf)
+        if bent:
+            for lane in range(WIDTH):
+                least = room.packet.floats[T_MIN + lane]
+                room.packet.floats[T_MIN + lane] = max(least, NEAREST)
+        _trace_packet(view, sender, reflectors, motions, pages, room)
 
 
 @njit(nogil=True, cache=True)
@@ -457,7 +397,8 @@ def shoot(
 ) -> None:
     """Send the tubes of all cells and write down the paths of what comes back."""
     room = Room(
-        new_packet(), new_packet(), new_answers(), new_tubes(WIDTH), new_tubes(STACK),
+        new_packet(), new_packet(), np.zeros(COLUMNS), np.zeros(WIDTH, np.int64),
+        np.zeros((STACK, NUMBERS)),
         np.zeros(2, np.int64), np.zeros(4, np.int64), np.zeros(2, np.int64),
     )  # fmt: skip
     chunk = claim(claims)

@@ -15,7 +15,8 @@ cell of range during the frame. ``beat`` makes the samples, with that, and has t
 Order. Paths are sorted by blocks of cells of range, in the order of their list. A thread adds up
 the paths of a block, first to rows 1/16 of a Doppler cell apart (linear between two), then those
 rows to the cells around them. Blocks reach into each other; their sums are added in the end, in
-order. So the cube depends on no thread.
+order. So the cube depends on no thread. Rows are float32: that rounds some 120 dB below the
+strongest path of a row, while the kernel is cut off at 47 dB.
 """
 
 import math
@@ -26,7 +27,6 @@ from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.turns import cosine_and_sine, rounded
-from sensor_models.kernels.options import INLINE
 from sensor_models.kernels.radar.compiling import CALLED
 from sensor_models.kernels.radar.shooting import (
     PATH_IM,
@@ -40,12 +40,14 @@ from sensor_models.kernels.radar.shooting import (
     PATH_SPEED,
     Pages,
 )
-from sensor_models.kernels.radar.windows import REACH, from_table
+from sensor_models.kernels.radar.windows import REACH, STEPS, from_table
+from sensor_models.kernels.tracing.packets import ACCESS
 from sensor_models.kernels.tracing.rays import claim
 from sensor_models.kernels.tracing.scene_view import SceneView
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Singles = NDArray[np.float32]
 Cube = NDArray[np.complex128]
 
 LIGHT = 299792458.0
@@ -70,50 +72,66 @@ class Waveform(NamedTuple):
     transmitters: Floats  # (n, 2): y, z in m
     receivers: Floats
     instants: Floats  # (transmitters,): when each fires, from the middle of the frame, s
+    # Cells of range for each m of a path there and back, of range and of Doppler for each m/s.
+    per_length: float
+    per_speed: float
+    doppler_per_speed: float
 
 
-@njit(**INLINE)
+@njit(**ACCESS)
 def range_cell(wave: Waveform, length: float, speed: float) -> float:
     """Where a path lies in range, in cells."""
-    doppler = 2.0 * speed * wave.frequency / LIGHT
-    return (wave.slope * length / LIGHT - doppler) * wave.samples / wave.rate
+    return wave.per_length * length - wave.per_speed * speed
 
 
-@njit(**INLINE)
+@njit(**ACCESS)
 def doppler_cell(wave: Waveform, speed: float) -> float:
     """Where a path lies in Doppler, in cells; closing ones are below 0."""
-    return -2.0 * speed * wave.frequency / LIGHT * wave.chirps * wave.repetition
+    return -wave.doppler_per_speed * speed
 
 
-@njit(**INLINE)
+@njit(**ACCESS)
+def whole(x: float) -> float:
+    """The whole number at or below a number."""
+    near: float = rounded(x)
+    return near - (1.0 if near > x else 0.0)
+
+
+@njit(**ACCESS)
 def wrapped(cell: float, count: int, first: float) -> tuple[float, float]:
     """A cell brought into count cells from ``first`` on, and the sign that this costs."""
-    place = (cell - first) / count
-    turns = rounded(place)
-    turns -= 1.0 if turns > place else 0.0
+    turns = whole((cell - first) / count)
     odd = (count % 2 == 0) & (turns != 2.0 * rounded(0.5 * turns))
     return cell - turns * count, -1.0 if odd else 1.0
 
 
-@njit(**INLINE)
+@njit(**ACCESS)
 def _block(wave: Waveform, path: Floats) -> int:
     """The block of range of a path."""
     cell = range_cell(wave, path[PATH_LENGTH], path[PATH_SPEED])
     inside, _ = wrapped(cell, wave.samples, -0.5)
-    return min(int(inside + 0.5), wave.samples - 1) // BLOCK
+    return int(min(whole(inside + 0.5), wave.samples - 1.0) / BLOCK)
 
 
 @njit(nogil=True, cache=True)
 def count_paths(
-    _view: SceneView, claims: Ints, pages: Pages, order: Ints, wave: Waveform, counts: Ints
+    _view: SceneView,
+    claims: Ints,
+    pages: Pages,
+    order: Ints,
+    wave: Waveform,
+    blocks: NDArray[np.int32],
+    counts: Ints,
 ) -> None:
-    """Count the paths of each page in each block of range, (pages in their order, blocks)."""
+    """Find the block of range of each path, and count those of each page, in their order."""
     place = claim(claims)
     while place < len(order):
         page = order[place]
         counts[place, :] = 0
         for path in range(pages.used[page, 2]):
-            counts[place, _block(wave, pages.numbers[page, path])] += 1
+            blocks[place, path] = _block(wave, pages.numbers[page, path])
+        for path in range(pages.used[page, 2]):
+            counts[place, blocks[place, path]] += 1
         place = claim(claims)
 
 
@@ -123,7 +141,7 @@ def sort_paths(
     claims: Ints,
     pages: Pages,
     order: Ints,
-    wave: Waveform,
+    blocks: NDArray[np.int32],
     firsts: Ints,
     places: NDArray[np.int32],
 ) -> None:
@@ -134,16 +152,19 @@ def sort_paths(
     page_size = pages.numbers.shape[1]
     place = claim(claims)
     while place < len(order):
-        page, filled = order[place], firsts[place]
-        for path in range(pages.used[page, 2]):
-            block = _block(wave, pages.numbers[page, path])
-            places[filled[block]] = page * page_size + path
+        first, filled = order[place] * page_size, firsts[place]
+        for path in range(pages.used[order[place], 2]):
+            block = blocks[place, path]
+            places[filled[block]] = first + path
             filled[block] += 1
         place = claim(claims)
 
 
-# Columns of a batch of paths: those of a path, then where it lies in range and Doppler.
-CELL, FINE = PATH_SIZE, PATH_SIZE + 1
+# Columns of a batch of paths: those of a path; the cell of range, the step of the kernel's table
+# and the share of the way to the next one; the row of Doppler and the share of the way to the next
+# one; the cell of Doppler; power, and which strongest path that is to be compared with.
+(MIDDLE, STEP, STEP_SHARE, ROW, ROW_SHARE, NEAR, POWER, SLOT) = range(PATH_SIZE, PATH_SIZE + 8)
+BATCH_SIZE = PATH_SIZE + 8
 #: Paths of a batch, which become vectors.
 BATCH = 16
 
@@ -151,7 +172,7 @@ BATCH = 16
 class Batch(NamedTuple):
     """Some paths, column by column of ``BATCH``."""
 
-    columns: Floats  # as of a path, the amplitude with its phase; then CELL and FINE
+    columns: Floats  # the amplitude with its phase
     steered: Floats  # real and imaginary part in each channel, transmitter by transmitter
     toward: Floats  # and as each receiver has it; then the turn of a transmitter
 
@@ -161,7 +182,7 @@ def new_batch(wave: Waveform) -> Batch:
     """Room for a batch."""
     receivers, channels = len(wave.receivers), len(wave.transmitters) * len(wave.receivers)
     return Batch(
-        np.zeros((PATH_SIZE + 2) * BATCH),
+        np.zeros(BATCH_SIZE * BATCH),
         np.zeros(2 * channels * BATCH),
         np.zeros(2 * (receivers + 1) * BATCH),
     )
@@ -191,13 +212,21 @@ def _take(
         length, speed = p[PATH_LENGTH * BATCH + lane], p[PATH_SPEED * BATCH + lane]
         cell, sign = wrapped(range_cell(wave, length, speed), wave.samples, -0.5)
         fine, other = wrapped(doppler_cell(wave, speed), wave.chirps, -0.5 * wave.chirps)
-        p[CELL * BATCH + lane], p[FINE * BATCH + lane] = cell, fine
-        delay = length / LIGHT
+        middle = min(whole(cell + 0.5), wave.samples - 1.0)
+        step = (middle - cell + 0.5) * STEPS
+        p[MIDDLE * BATCH + lane], p[STEP * BATCH + lane] = middle, whole(step)
+        p[STEP_SHARE * BATCH + lane] = step - whole(step)
+        row = (fine + 0.5 * wave.chirps) * ROWS
+        p[ROW * BATCH + lane], p[ROW_SHARE * BATCH + lane] = whole(row), row - whole(row)
+        near = whole(fine + 0.5)
+        p[NEAR * BATCH + lane] = near + (wave.chirps if near < 0.0 else 0.0)
+        delay = length * (1.0 / LIGHT)
         c, s = cosine_and_sine(wave.frequency * delay - 0.5 * wave.slope * delay * delay)
         sign = sign * other if wraps else 1.0
         c, s = sign * c, sign * s
         x, y = p[PATH_RE * BATCH + lane], p[PATH_IM * BATCH + lane]
         p[PATH_RE * BATCH + lane], p[PATH_IM * BATCH + lane] = c * x - s * y, s * x + c * y
+        p[POWER * BATCH + lane] = x * x + y * y
 
 
 @njit(**CALLED)
@@ -235,22 +264,35 @@ def _steer(wave: Waveform, batch: Batch) -> None:
 class Strongest(NamedTuple):
     """The strongest path of each cell of range and Doppler and of each sector of directions."""
 
-    power: NDArray[np.float32]  # (samples, chirps, SECTORS, SECTORS) as far as arrays tell apart
+    power: NDArray[np.float32]  # (samples, chirps, SECTORS, SECTORS) as far as arrays tell apart;
+    # kernels take it as one row
     entity: NDArray[np.int32]
 
 
-@njit(**INLINE)
-def _sector(one: float, other: float, count: int) -> int:
+@njit(**ACCESS)
+def _sector(one: float, other: float, count: int) -> float:
     """The sector of the mean of two sines."""
-    place = (0.25 * (one + other) + 0.5) * count
-    return min(max(int(place), 0), count - 1)
+    sector: float = min(max(whole((0.25 * (one + other) + 0.5) * count), 0.0), count - 1.0)
+    return sector
 
 
 @njit(**CALLED)
-def _add_row(row: Floats, first: int, factor: float, weights: Floats, parts: Floats) -> None:
+def _find_slots(wave: Waveform, batch: Batch, sectors: tuple[int, int]) -> None:
+    """Find which strongest path each of a batch is to be compared with."""
+    p = batch.columns
+    for lane in range(BATCH):
+        y = _sector(p[PATH_OUT_Y * BATCH + lane], p[PATH_IN_Y * BATCH + lane], sectors[0])
+        z = _sector(p[PATH_OUT_Z * BATCH + lane], p[PATH_IN_Z * BATCH + lane], sectors[1])
+        cell = p[MIDDLE * BATCH + lane] * wave.chirps + p[NEAR * BATCH + lane]
+        p[SLOT * BATCH + lane] = (cell * sectors[0] + y) * sectors[1] + z
+
+
+@njit(**CALLED)
+def _add_row(row: Singles, first: int, factor: float, weights: Singles, parts: Singles) -> None:
     """Add a path to a row of Doppler, (cells, parts): to the cells of range around it."""
+    share = np.float32(factor)
     for cell in range(2 * REACH + 1):
-        weight, at = factor * weights[cell], first + cell
+        weight, at = share * weights[cell], first + cell
         for part in range(len(parts)):  # a loop that becomes vectors
             row[at, part] += weight * parts[part]
 
@@ -259,35 +301,25 @@ class Bench(NamedTuple):
     """What a thread works with."""
 
     batch: Batch
-    parts: Floats  # one path: real and imaginary part in each channel
-    weights: Floats
-    rows: Floats  # (rows of Doppler, cells of range, parts)
+    parts: Singles  # one path: real and imaginary part in each channel
+    weights: Singles
+    rows: Singles  # (rows of Doppler, cells of range, parts)
     used: NDArray[np.bool_]
 
 
 @njit(**CALLED)
-def _add_path(
-    pages: Pages,
-    wave: Waveform,
-    at: int,
-    lane: int,
-    range_table: Floats,
-    bench: Bench,
-    strongest: Strongest,
-    block: int,
-) -> None:
+def _add_path(wave: Waveform, lane: int, range_rows: Floats, bench: Bench, block: int) -> None:
     """Add a path of a batch to its rows of Doppler."""
     columns, steered, parts = bench.batch.columns, bench.batch.steered, bench.parts
-    rows, used = bench.rows, bench.used
-    cell, fine = columns[CELL * BATCH + lane], columns[FINE * BATCH + lane]
-    middle = min(int(cell + 0.5), wave.samples - 1)
+    rows, used, weights = bench.rows, bench.used, bench.weights
+    step, share = int(columns[STEP * BATCH + lane]), columns[STEP_SHARE * BATCH + lane]
     for k in range(2 * REACH + 1):
-        bench.weights[k] = from_table(range_table, (middle + k - REACH) - cell)
+        before = range_rows[step, k]
+        weights[k] = before + share * (range_rows[step + 1, k] - before)
     for part in range(len(parts)):
         parts[part] = steered[part * BATCH + lane]
-    row_place = (fine + 0.5 * wave.chirps) * ROWS
-    row = int(row_place)
-    share = row_place - row
+    first = int(columns[MIDDLE * BATCH + lane]) - block * BLOCK
+    row, share = int(columns[ROW * BATCH + lane]), columns[ROW_SHARE * BATCH + lane]
     for step in range(2):
         at_row, factor = row + step, share if step else 1.0 - share
         if factor == 0.0:
@@ -297,16 +329,17 @@ def _add_path(
         if not used[at_row]:
             used[at_row] = True
             rows[at_row, :, :] = 0.0
-        _add_row(rows[at_row], middle - block * BLOCK, factor, bench.weights, parts)
-    page, number = at // pages.numbers.shape[1], at % pages.numbers.shape[1]
-    path = pages.numbers[page, number]
-    near, row = math.floor(fine + 0.5) % wave.chirps, middle % wave.samples
-    y = _sector(path[PATH_OUT_Y], path[PATH_IN_Y], strongest.power.shape[2])
-    z = _sector(path[PATH_OUT_Z], path[PATH_IN_Z], strongest.power.shape[3])
-    power = path[PATH_RE] * path[PATH_RE] + path[PATH_IM] * path[PATH_IM]
-    if power > strongest.power[row, near, y, z]:
-        strongest.power[row, near, y, z] = power
-        strongest.entity[row, near, y, z] = pages.entities[page, number]
+        _add_row(rows[at_row], first, factor, weights, parts)
+
+
+@njit(**CALLED)
+def _compare(pages: Pages, batch: Batch, lane: int, at: int, strongest: Strongest) -> None:
+    """Keep a path of a batch if it is the strongest of its cell and sector."""
+    slot, power = int(batch.columns[SLOT * BATCH + lane]), batch.columns[POWER * BATCH + lane]
+    if power > strongest.power[slot]:
+        size = pages.entities.shape[1]
+        strongest.power[slot] = power
+        strongest.entity[slot] = pages.entities[at // size, at % size]
 
 
 @njit(nogil=True, cache=True)
@@ -317,18 +350,19 @@ def add_paths(
     wave: Waveform,
     places: NDArray[np.int32],
     starts: Ints,
-    range_table: Floats,
+    range_rows: Floats,
     doppler_table: Floats,
     slabs: Floats,
     strongest: Strongest,
+    sectors: tuple[int, int],
 ) -> None:
     """Add the paths of each block to its slab: (blocks, chirps, SPAN * channels * 2)."""
     count = len(wave.transmitters) * len(wave.receivers)
     bench = Bench(
         new_batch(wave),
-        np.empty(2 * count),
-        np.empty(2 * REACH + 1),
-        np.empty((ROWS * wave.chirps, SPAN, 2 * count)),
+        np.empty(2 * count, np.float32),
+        np.empty(2 * REACH + 1, np.float32),
+        np.empty((ROWS * wave.chirps, SPAN, 2 * count), np.float32),
         np.zeros(ROWS * wave.chirps, np.bool_),
     )
     block = claim(claims)
@@ -336,17 +370,19 @@ def add_paths(
         for first in range(starts[block], starts[block + 1], BATCH):
             last = min(first + BATCH, starts[block + 1])
             _take(pages, wave, places, first, last, True, bench.batch)
+            _find_slots(wave, bench.batch, sectors)
             _steer(wave, bench.batch)
             for lane in range(last - first):
+                _add_path(wave, lane, range_rows, bench, block)
                 at = np.int64(places[first + lane])
-                _add_path(pages, wave, at, lane, range_table, bench, strongest, block)
+                _compare(pages, bench.batch, lane, at, strongest)
         _gather(bench.rows, bench.used, doppler_table, wave.chirps, slabs[block])
         block = claim(claims)
 
 
 @njit(**CALLED)
 def _gather(
-    rows: Floats, used: NDArray[np.bool_], table: Floats, chirps: int, slab: Floats
+    rows: Singles, used: NDArray[np.bool_], table: Floats, chirps: int, slab: Floats
 ) -> None:
     """Add the rows that were used to the cells of Doppler around them."""
     slab[:, :] = 0.0
@@ -383,7 +419,7 @@ def assemble(
         block = claim(claims)
 
 
-@njit(**INLINE)
+@njit(**ACCESS)
 def _add_slab(
     slabs: Floats, other: int, blocks: int, cell: int, samples: int, channels: int, cube: Cube
 ) -> None:

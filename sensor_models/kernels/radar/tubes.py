@@ -6,6 +6,10 @@ of its sides, which are led from plane to plane as if each facet had no end. Whi
 sixth ray finds out, drawn anywhere in the cell: so edges count by the share of a tube that they
 let through, while lengths and phases are those of the cell, and draw no noise from it.
 
+All rays of a tube come from one point: the sensor, or where its mirrors show it to be. So a tube
+is that point S and three axes, of the cell's middle and of u and v, which each mirror turns over; a
+point of the tube on a plane is S + t (m + a u + b v), as far from S as its whole way is long.
+
 At a hit of the tube, with its length L so far, the distance r back to the receiver, A = L^2 dO and
 the weight w of physical optics (``fields``),
 
@@ -32,31 +36,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
-from sensor_models.kernels.math.rotations import Triple, dot, plus, times
-from sensor_models.kernels.options import INLINE
+from sensor_models.kernels.math.rotations import Triple, dot, minus, plus, times
+from sensor_models.kernels.math.turns import cosine_and_sine
 from sensor_models.kernels.radar.compiling import CALLED
-from sensor_models.kernels.radar.fields import Field
-from sensor_models.kernels.radar.reflectors import Plane
+from sensor_models.kernels.radar.fields import LEAST_COSINE, mirrored, polarised
+from sensor_models.kernels.tracing.embree import WIDTH
+from sensor_models.kernels.tracing.packets import ACCESS, ALONG, PLACE, Packet
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
-# Columns of the numbers of a tube: start and direction of the ray that looks for facets; of each
-# of its five rays place, direction and length so far; the field, real and imaginary; the sum of
-# v . (d - d') over what has been met; the direction that it left in, of the sensor's y and z; the
-# root of the gain there; the solid angle; what comes back straight, as a share; phases to draw.
-START, WAY, RAYS = 0, 3, 6
-RAY_SIZE = 7
-FIELD = RAYS + 5 * RAY_SIZE
-DRIFT = FIELD + 6
-LEFT_Y, LEFT_Z = DRIFT + 1, DRIFT + 2
-ROOT_GAIN, SOLID, BACK_RE, BACK_IM = DRIFT + 3, DRIFT + 4, DRIFT + 5, DRIFT + 6
-DRAW, OTHER_DRAW, IN_PANE = DRIFT + 7, DRIFT + 8, DRIFT + 9
-NUMBERS = DRIFT + 10
-# And of its whole numbers: hits so far but for panes that let it through, all of them, whether it
-# went straight on so far, and the owner of a pane that it is in.
-DEPTH, EVENTS, STRAIGHT, PANE = range(4)
-IDS = 4
+# Tubes of a packet lie in one array, number by number of ``WIDTH`` each: a loop over tubes then
+# becomes vectors, as it is plain that no number of a tube is written where one of another is read.
+# These are the numbers of a tube: the point that its rays come from; its axes; where its middle is
+# in the plane ahead, half of its sides, and where the ray is that looks for facets, from there; how
+# far that one has come, in lengths of its direction; the field, real and imaginary; the sum of
+# v . (d - d') over what has been met; the root of the gain where it left; what comes back straight,
+# as a share; two phases to draw, in turns; the owner of a pane that it is in and how far that
+# reaches; hits but for panes that let it through, and all of them; whether it went straight so far.
+SOURCE, MIDDLE, ACROSS, UPWARD = 0, 3 * WIDTH, 6 * WIDTH, 9 * WIDTH
+U, V, HALF_U, HALF_V, SHIFT_U, SHIFT_V, REACH = (WIDTH * k for k in range(12, 19))
+FIELD_RE, FIELD_IM = 19 * WIDTH, 22 * WIDTH
+DRIFT, ROOT_GAIN, BACK_RE, BACK_IM, DRAW, OTHER_DRAW = (WIDTH * k for k in range(25, 31))
+PANE, IN_PANE, DEPTH, EVENTS, STRAIGHT = (WIDTH * k for k in range(31, 36))
+NUMBERS = 36
+
 
 #: Surfaces that a tube is followed to, panes among them.
 MOST_EVENTS = 24
@@ -84,20 +87,7 @@ class Sender(NamedTuple):
     pattern: Floats  # (2, n): root of the gain by the tangents of half azimuth and elevation
 
 
-class Tubes(NamedTuple):
-    """Tubes of one thread."""
-
-    numbers: Floats
-    ids: Ints
-
-
-@njit(cache=True)
-def new_tubes(rows: int) -> Tubes:
-    """Room for tubes."""
-    return Tubes(np.zeros((rows, NUMBERS)), np.zeros((rows, IDS), np.int64))
-
-
-@njit(**INLINE)
+@njit(**ACCESS)
 def _from_table(table: Floats, row: int, tangent: float) -> float:
     """A number of a table by the tangent of half an angle, from -1 to 1."""
     last = table.shape[1] - 1
@@ -123,14 +113,14 @@ def root_gain(pattern: Floats, forward: float, left: float, up: float) -> float:
     return root
 
 
-@njit(**INLINE)
+@njit(**ACCESS)
 def in_world(sender: Sender, forward: float, left: float, up: float) -> Triple:
     """A direction of the sensor in the world."""
     found: Triple = plus(plus(times(forward, sender.x), times(left, sender.y)), times(up, sender.z))
     return found
 
 
-@njit(**INLINE)
+@njit(**ACCESS)
 def towards(sender: Sender, u: float, v: float) -> Triple:
     """The direction of a cell's point (u, v) in the world, of unit length."""
     scale = 1.0 / math.sqrt(1.0 + u * u + v * v)
@@ -138,91 +128,115 @@ def towards(sender: Sender, u: float, v: float) -> Triple:
     return found
 
 
-@njit(**INLINE)
-def put_triple(numbers: Floats, row: int, place: int, vector: Triple) -> None:
-    """Write a vector into a row."""
-    numbers[row, place] = vector[0]
-    numbers[row, place + 1] = vector[1]
-    numbers[row, place + 2] = vector[2]
+@njit(**ACCESS)
+def put_triple(numbers: Floats, place: int, vector: Triple) -> None:
+    """Write a vector to where a tube has it."""
+    numbers[place] = vector[0]
+    numbers[place + WIDTH] = vector[1]
+    numbers[place + 2 * WIDTH] = vector[2]
 
 
-@njit(**INLINE)
-def get_triple(numbers: Floats, row: int, place: int) -> Triple:
-    """A vector out of a row."""
-    return numbers[row, place], numbers[row, place + 1], numbers[row, place + 2]
+@njit(**ACCESS)
+def get_triple(numbers: Floats, place: int) -> Triple:
+    """A vector of a tube."""
+    return numbers[place], numbers[place + WIDTH], numbers[place + 2 * WIDTH]
 
 
-@njit(**INLINE)
-def put_field(numbers: Floats, row: int, field: Field) -> None:
-    """Write a field into a row."""
-    for axis in range(3):
-        numbers[row, FIELD + axis] = field[axis].real
-        numbers[row, FIELD + 3 + axis] = field[axis].imag
+@njit(**ACCESS)
+def looking(numbers: Floats, lane: int) -> Triple:
+    """The direction of the ray that looks for facets, longer than 1."""
+    aside = times(numbers[SHIFT_U + lane], get_triple(numbers, ACROSS + lane))
+    raised = times(numbers[SHIFT_V + lane], get_triple(numbers, UPWARD + lane))
+    found: Triple = plus(get_triple(numbers, MIDDLE + lane), plus(aside, raised))
+    return found
 
 
-@njit(**INLINE)
-def get_field(numbers: Floats, row: int) -> Field:
-    """The field out of a row."""
-    return (
-        complex(numbers[row, FIELD], numbers[row, FIELD + 3]),
-        complex(numbers[row, FIELD + 1], numbers[row, FIELD + 4]),
-        complex(numbers[row, FIELD + 2], numbers[row, FIELD + 5]),
-    )
+@njit(**CALLED)
+def launch(sender: Sender, numbers: Floats) -> None:
+    """Have tubes set out whose cells, draws and gains are known."""
+    for lane in range(WIDTH):
+        u, v = numbers[U + lane], numbers[V + lane]
+        middle = plus(sender.x, plus(times(u, sender.y), times(v, sender.z)))
+        along = times(1.0 / math.sqrt(1.0 + u * u + v * v), middle)
+        put_triple(numbers, SOURCE + lane, (0.0, 0.0, 0.0))
+        put_triple(numbers, MIDDLE + lane, middle)
+        put_triple(numbers, ACROSS + lane, sender.y)
+        put_triple(numbers, UPWARD + lane, sender.z)
+        field = polarised(along, sender.z, sender.sent[0], sender.sent[1])
+        put_triple(numbers, FIELD_RE + lane, field)
+        put_triple(numbers, FIELD_IM + lane, (0.0, 0.0, 0.0))
+        numbers[REACH + lane] = numbers[DRIFT + lane] = 0.0
+        numbers[BACK_RE + lane], numbers[BACK_IM + lane] = 1.0, 0.0
+        numbers[PANE + lane], numbers[IN_PANE + lane] = -1.0, 0.0
+        numbers[DEPTH + lane] = numbers[EVENTS + lane] = 0.0
+        numbers[STRAIGHT + lane] = 1.0
 
 
-@njit(**INLINE)
-def ray_cosine(plane: Plane, direction: Triple, least: float) -> float:
-    """The product of a ray's direction and a normal on its side, which is below zero."""
-    cosine: float = min(dot(plane.normal, direction), -least)
-    return cosine
+@njit(**CALLED)
+def look_ahead(sender: Sender, numbers: Floats, packet: Packet) -> None:
+    """Put the rays that look for facets into a packet, for ``set_rays``."""
+    rays = packet.doubles
+    for lane in range(WIDTH):
+        way = looking(numbers, lane)
+        start = plus(get_triple(numbers, SOURCE + lane), times(numbers[REACH + lane], way))
+        put_triple(rays, PLACE + lane, plus(sender.place, start))
+        put_triple(rays, ALONG + lane, times(1.0 / math.sqrt(dot(way, way)), way))
 
 
-@njit(**INLINE)
-def lead(numbers: Floats, row: int, ray: int, plane: Plane, least: float) -> None:
-    """Lead one of the five rays to a plane; its direction stays."""
-    at = RAYS + RAY_SIZE * ray
-    way = get_triple(numbers, row, at + 3)
-    gap = (
-        (plane.point[0] - numbers[row, at]) * plane.normal[0]
-        + (plane.point[1] - numbers[row, at + 1]) * plane.normal[1]
-        + (plane.point[2] - numbers[row, at + 2]) * plane.normal[2]
-    )
-    length = max(gap / ray_cosine(plane, way, least), 0.0)
-    for axis in range(3):
-        numbers[row, at + axis] += length * way[axis]
-    numbers[row, at + 6] += length
+@njit(**ACCESS)
+def there_and_back(
+    source: Triple, direction: Triple, size: float, cosine: float, gap: float
+) -> float:
+    """The length of a ray to a plane and from there straight to the sensor.
 
-
-@njit(**INLINE)
-def bounce(numbers: Floats, row: int, ray: int, plane: Plane) -> None:
-    """Turn one of the five rays at a plane that it has been led to."""
-    at = RAYS + RAY_SIZE * ray + 3
-    n = plane.normal
-    product = numbers[row, at] * n[0] + numbers[row, at + 1] * n[1] + numbers[row, at + 2] * n[2]
-    for axis in range(3):
-        numbers[row, at + axis] -= 2.0 * product * n[axis]
-
-
-@njit(**INLINE)
-def there_and_back(numbers: Floats, row: int, ray: int) -> float:
-    """The length of one of the five rays, and from where it is straight to the sensor."""
-    at = RAYS + RAY_SIZE * ray
-    x, y, z = numbers[row, at], numbers[row, at + 1], numbers[row, at + 2]
-    length: float = numbers[row, at + 6] + math.sqrt(x * x + y * y + z * z)
+    ``direction`` is ``size`` long, and ``cosine`` is its product with the normal.
+    """
+    share = gap / min(cosine, -LEAST_COSINE * size)
+    place = plus(source, times(share, direction))
+    length: float = share * size + math.sqrt(dot(place, place))
     return length
 
 
-@njit(**INLINE)
+@njit(**ACCESS)
 def sinc(half: float) -> float:
     """The share sin x / x."""
-    share: float = 1.0 - half * half / 6.0 if abs(half) < 1e-4 else math.sin(half) / half
+    _, sine = cosine_and_sine(half / (2.0 * math.pi))
+    small = abs(half) < 1e-4
+    share: float = 1.0 - half * half / 6.0 if small else sine / (1.0 if small else half)
     return share
 
 
-@njit(**INLINE)
-def across(numbers: Floats, row: int, wavenumber: float) -> float:
-    """The integral of the phase over a tube, by its area: the product of both sincs."""
-    u = there_and_back(numbers, row, 2) - there_and_back(numbers, row, 1)
-    v = there_and_back(numbers, row, 4) - there_and_back(numbers, row, 3)
-    share: float = sinc(0.5 * wavenumber * u) * sinc(0.5 * wavenumber * v)
+@njit(**ACCESS)
+def across(numbers: Floats, lane: int, normal: Triple, gap: float, wavenumber: float) -> float:
+    """The integral of the phase over a tube at a plane, by its area: the product of both sincs.
+
+    ``gap`` is how far the plane lies from the point that the rays come from.
+    """
+    source, middle = get_triple(numbers, SOURCE + lane), get_triple(numbers, MIDDLE + lane)
+    cosine, u, v = dot(normal, middle), numbers[U + lane], numbers[V + lane]
+    half_u, half_v = numbers[HALF_U + lane], numbers[HALF_V + lane]
+    aside = times(half_u, get_triple(numbers, ACROSS + lane))
+    raised = times(half_v, get_triple(numbers, UPWARD + lane))
+    left, up = dot(normal, aside), dot(normal, raised)
+    more, less = (u + half_u) ** 2 + v * v, (u - half_u) ** 2 + v * v
+    high, low = u * u + (v + half_v) ** 2, u * u + (v - half_v) ** 2
+    wide = there_and_back(
+        source, plus(middle, aside), math.sqrt(1.0 + more), cosine + left, gap
+    ) - there_and_back(source, minus(middle, aside), math.sqrt(1.0 + less), cosine - left, gap)
+    tall = there_and_back(
+        source, plus(middle, raised), math.sqrt(1.0 + high), cosine + up, gap
+    ) - there_and_back(source, minus(middle, raised), math.sqrt(1.0 + low), cosine - up, gap)
+    share: float = sinc(0.5 * wavenumber * wide) * sinc(0.5 * wavenumber * tall)
     return share
+
+
+@njit(**ACCESS)
+def turn_over(numbers: Floats, lane: int, normal: Triple, gap: float) -> None:
+    """Mirror a tube at a plane."""
+    source = get_triple(numbers, SOURCE + lane)
+    put_triple(numbers, SOURCE + lane, plus(source, times(2.0 * gap, normal)))
+    middle, aside = get_triple(numbers, MIDDLE + lane), get_triple(numbers, ACROSS + lane)
+    put_triple(numbers, MIDDLE + lane, mirrored(middle, normal))
+    put_triple(numbers, ACROSS + lane, mirrored(aside, normal))
+    upward = get_triple(numbers, UPWARD + lane)
+    put_triple(numbers, UPWARD + lane, mirrored(upward, normal))

@@ -63,6 +63,15 @@ def kernel_table(window: int, count: int) -> NDArray[np.float64]:
     return table
 
 
+def rows_of(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same table, by how far a tone lies beside its nearest cell, from 1/2 below it on.
+
+    Each row has the kernel in that cell and in REACH to either side: (STEPS + 2, 2 REACH + 1).
+    """
+    steps = np.arange(STEPS + 2)[:, np.newaxis] + STEPS // 2
+    return np.ascontiguousarray(table[steps + STEPS * np.arange(2 * REACH + 1)])
+
+
 @njit(**INLINE)
 def from_table(table: NDArray[np.float64], delta: float) -> float:
     """The kernel out of its table, within REACH + 1/2 cells."""
