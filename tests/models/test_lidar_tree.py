@@ -9,9 +9,11 @@ import math
 import numpy as np
 import pytest
 
-from sensor_models.lidar.parameters import PathConvention
+from sensor_models.lidar.lidar import Lidar
+from sensor_models.lidar.parameters import LidarParameters, PathConvention
 from sensor_models.light.beam import BeamParameters
 from sensor_models.scene.model import Medium, SurfaceKind
+from sensor_models.scene.tracing import RayScene
 from tests import lidar_scenes as rig
 from tests.optics_twins import fresnel
 
@@ -310,3 +312,16 @@ def test_a_retro_reflective_sheet_adds_its_own_lobe(reflectance):
     )
     (point,) = rig.capture(rig.scene(rig.across(5.0), materials=(sheet,)))
     assert point["intensity"] == pytest.approx(500.0 + reflectance / math.pi, rel=FLOAT32)
+
+
+@pytest.mark.parametrize("rays", [16, 300])
+def test_there_is_room_for_the_branches_of_the_deepest_trees(rays):
+    """Every branch splits between the panes: of all trees these have most branches at once."""
+    panes = [rig.across(0.5 + 0.2 * k, of=1, thickness=0.1) for k in range(20)]
+    walls = rig.across(5.0), rig.across(-1.5, thickness=1.0)
+    seen = rig.scene(*walls, *panes, materials=(rig.mirror(), rig.glass(1.5)))
+    own = LidarParameters(**rig.ALL, max_depth=14, weight_cutoff=0.0)
+    with RayScene(seen, 1) as opened:
+        cloud = Lidar(own, rig.ahead(rays)).capture(opened, rig.AT_ORIGIN)
+    assert cloud.cut_off["depth"] > rays * 2**10, "most trees are full"
+    assert cloud.cut_off["branches"] == 0

@@ -1,7 +1,7 @@
 """Branches of rays that are on their way: where they are, what is left of them, what is around.
 
-A branch is a row of numbers and one of ids. Those that wait to be traced lie on a stack, those in
-a packet have a row for each lane (``light.tree``). Media nest: that of a point is the one that was
+A branch is a row of numbers and one of ids. Those that wait to be traced lie on stacks, those in a
+packet have a row for each lane (``light.tree``). Media nest: that of a point is the one that was
 entered last, and leaving takes out an entry wherever it is.
 """
 
@@ -21,7 +21,8 @@ from sensor_models.kernels.tracing.packets import (
 NESTING = 8
 #: Depth that a tree may have, and events that a branch may.
 MOST_DEPTH, MOST_EVENTS = 16, 64
-#: Branches on the stack. A packet replaces WIDTH of them by twice as many, each a level deeper.
+#: Branches on a stack. A packet replaces WIDTH of them by as many on each of two stacks, all of a
+#: level deeper, and the next one is of the fuller stack.
 MOST_BRANCHES = WIDTH * (MOST_DEPTH + 4)
 
 # Columns of Branches.numbers: where it starts and goes, then W, S, Q, and how far ahead the echo
