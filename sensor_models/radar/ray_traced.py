@@ -132,7 +132,7 @@ class RayTracedRadar:
         self._integrates, self._jitters = integrates, jitter
         self._scene: RadarScene | None = None
         self._pages = new_pages(256)
-        self._slabs = np.zeros((0, 0, 0))
+        self._slabs = np.zeros((0, 0, 0), np.float32)
         chirp, window = own.chirp, own.window
         self._tables = (
             rows_of(kernel_table(int(window.range), chirp.samples)),
@@ -301,7 +301,7 @@ class RayTracedRadar:
         shape = (samples, chirps, *self._sectors())
         strongest = Strongest(np.zeros(shape, np.float32), np.full(shape, -1, np.int32))
         if self._slabs.shape != (blocks, chirps, SPAN * 2 * channels):
-            self._slabs = np.zeros((blocks, chirps, SPAN * 2 * channels))
+            self._slabs = np.zeros((blocks, chirps, SPAN * 2 * channels), np.float32)
         rows = Strongest(strongest.power.reshape(-1), strongest.entity.reshape(-1))
         rays.run(
             add_paths, paths.pages, wave, places, starts, *self._tables, self._slabs, rows,

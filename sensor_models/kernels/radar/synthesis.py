@@ -15,8 +15,8 @@ cell of range during the frame. ``beat`` makes the samples, with that, and has t
 Order. Paths are sorted by blocks of cells of range, in the order of their list. A thread adds up
 the paths of a block, first to rows 1/16 of a Doppler cell apart (linear between two), then those
 rows to the cells around them. Blocks reach into each other; their sums are added in the end, in
-order. So the cube depends on no thread. Rows are float32: that rounds some 120 dB below the
-strongest path of a row, while the kernel is cut off at 47 dB.
+order. So the cube depends on no thread. Rows and blocks are float32: that rounds some 120 dB below
+the strongest path of a row, while the kernel is cut off at 47 dB.
 """
 
 import math
@@ -352,7 +352,7 @@ def add_paths(
     starts: Ints,
     range_rows: Floats,
     doppler_table: Floats,
-    slabs: Floats,
+    slabs: Singles,
     strongest: Strongest,
     sectors: tuple[int, int],
 ) -> None:
@@ -382,7 +382,7 @@ def add_paths(
 
 @njit(**CALLED)
 def _gather(
-    rows: Singles, used: NDArray[np.bool_], table: Floats, chirps: int, slab: Floats
+    rows: Singles, used: NDArray[np.bool_], table: Floats, chirps: int, slab: Singles
 ) -> None:
     """Add the rows that were used to the cells of Doppler around them."""
     slab[:, :] = 0.0
@@ -396,7 +396,7 @@ def _gather(
             weight = from_table(table, nearest + k - place)
             cell, sign = wrapped(float(nearest + k), chirps, -0.5 * chirps)
             target = slab[round(cell) % chirps]
-            factor = sign * weight
+            factor = np.float32(sign * weight)
             for span in range(SPAN):  # a reshaped array would need Numba's runtime
                 source = rows[row, span]
                 first = span * len(source)
@@ -406,7 +406,7 @@ def _gather(
 
 @njit(nogil=True, cache=True)
 def assemble(
-    _view: SceneView, claims: Ints, slabs: Floats, samples: int, channels: int, cube: Cube
+    _view: SceneView, claims: Ints, slabs: Singles, samples: int, channels: int, cube: Cube
 ) -> None:
     """Add up the slabs of all blocks in the cube, (samples, chirps, channels)."""
     blocks = slabs.shape[0]
@@ -421,7 +421,7 @@ def assemble(
 
 @njit(**ACCESS)
 def _add_slab(
-    slabs: Floats, other: int, blocks: int, cell: int, samples: int, channels: int, cube: Cube
+    slabs: Singles, other: int, blocks: int, cell: int, samples: int, channels: int, cube: Cube
 ) -> None:
     """Add what a block has for a cell of range; the last one reaches around into the first."""
     block, shift = other % blocks, 0
