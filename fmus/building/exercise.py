@@ -3,10 +3,11 @@
     python exercise.py RESOURCES ANSWER [--bare | --standalone [--blind]]
 
 The FMU lies unpacked in ``RESOURCES`` and is loaded as its binding loads it. It runs with its start
-values, in each scene that it carries, with a scene whose bodies move, from a saved state, and with
-each choice and each truth value that differs from its start, one after the other; some of them
-under other settings, too (``BASES``). What is refused is passed over. A kernel is called with other
-kinds of arguments only where a setting or a scene says so, so that these runs call all.
+values, with a log of each kind, in each scene that it carries, with a scene whose bodies move, from
+a saved state, and with each choice and each truth value that differs from its start, one after the
+other; some of them under other settings, too (``BASES``). What is refused is passed over. A kernel
+is called with other kinds of arguments only where a setting or a scene says so, so that these runs
+call all.
 
 ``ANSWER`` becomes JSON: ``kernels``, each with module, name, line and kinds of its arguments;
 ``made``, those that were compiled or came out of a cache; ``refused``, the settings that were;
@@ -132,6 +133,8 @@ class Exercise:
         """All runs."""
         self.run({}, is_needed=True)
         self.run({})  # with a scene that was read before
+        for log in ("run.mcap", "bag") if "log" in self._model.table().by_name else ():
+            self.run({"log": str(Path(self._folder, log))}, is_needed=True)
         if "scene_handle" in self._model.table().by_name and not self._is_blind:
             self.run({}, moves=True)
         scenes = Path(self._resources, "scenes")

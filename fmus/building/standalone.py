@@ -90,7 +90,7 @@ EMBREE = "sensor_models.kernels.tracing.embree"
 
 _OF_SEEING = """
 camera caster datasets kernels.camera kernels.caster kernels.lidar kernels.light kernels.radar
-kernels.tracing kernels.waveform lidar light log messages radar sight waveform
+kernels.tracing kernels.waveform lidar light radar sight waveform
 """
 #: Of the FMUs' own packages, what only those use that open scenes.
 OF_SEEING = tuple(f"sensor_models.{name}" for name in _OF_SEEING.split())

@@ -26,8 +26,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
-from PIL.PngImagePlugin import PngInfo
 
 from sensor_models.core.quantities import choice, string
 from sensor_models.output.frame_files import FrameFiles as FrameFiles
@@ -85,6 +83,8 @@ def png_bytes(image: NDArray[Any], scale: float, unit: str) -> bytes:
     """
     finite = np.nan_to_num(np.asarray(image, float) / scale, nan=0.0, posinf=PNG_LARGEST)
     stored = np.clip(np.round(finite), 0, PNG_LARGEST).astype(np.uint16)
+    from PIL.PngImagePlugin import PngInfo  # late: logs of sensors without pictures need it not
+
     texts = PngInfo()
     texts.add_text("scale", repr(scale))
     texts.add_text("unit", unit)
@@ -102,6 +102,8 @@ def tiff_bytes(image: NDArray[Any]) -> bytes:
 
 
 def _file_of(pixels: NDArray[Any], kind: str, **options: Any) -> bytes:
+    from PIL import Image
+
     stream = BytesIO()
     Image.fromarray(np.ascontiguousarray(pixels)).save(stream, kind, **options)
     return stream.getvalue()

@@ -1,13 +1,15 @@
 """A run of any FMU in the C master that measures, remembers and writes: for comparing FMUs.
 
 Parameters, and the motion of what the inputs describe, are those from which states are taken
-(``tests/fmus/histories.py``); tables are written as CSV and frames are written at each sample.
+(``tests/fmus/histories.py``). Tables are written as CSV, frames at each sample, all of it to a log.
 """
 
 import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+from mcap.reader import make_reader
 
 import build_fmus
 from fmus.building.exercise import formats
@@ -60,8 +62,9 @@ def run(library: Library, output: str) -> Iterator[tuple[tuple[str, ...], ...]]:
     instance = library.instantiate("sensor")
     for variable, value in settings(library.files.model_identifier).items():
         instance.set(variable, value).expect()
-    if "output_directory" in library.files.variables:
-        instance.set("output_directory", output).expect()
+    for variable, place in (("output_directory", output), ("log", f"{output}/run.mcap")):
+        if variable in library.files.variables:
+            instance.set(variable, place).expect()
     instance.set_real(motion(instance, 0.0)).expect()
     instance.initialize()
     for k in range(STEPS):
@@ -73,10 +76,25 @@ def run(library: Library, output: str) -> Iterator[tuple[tuple[str, ...], ...]]:
 
 
 def files_in(directory: Path) -> dict[str, bytes]:
-    """What was written, by its place, without the index, which has the time of writing."""
+    """What was written, by its place, without the index, which has the time of writing.
+
+    Of logs, the messages: where they are divided depends on how long the run takes.
+    """
     files = (path for path in sorted(directory.rglob("*")) if path.is_file())
     return {
-        path.relative_to(directory).as_posix(): path.read_bytes()
+        path.relative_to(directory).as_posix(): messages_in(path)
+        if path.suffix == ".mcap"
+        else path.read_bytes()
         for path in files
         if path.suffix != ".jsonl"
     }
+
+
+def messages_in(log: Path) -> bytes:
+    """All messages of a log with their topics and times."""
+    with log.open("rb") as stream:
+        messages = make_reader(stream, validate_crcs=True).iter_messages()
+        found = [
+            (channel.topic, message.log_time, message.data) for _, channel, message in messages
+        ]
+    return repr(found).encode()
