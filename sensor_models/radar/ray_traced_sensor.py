@@ -261,4 +261,4 @@ def _load_kernels() -> None:
     )
     with RayScene(scene, threads=1) as rays:
         image = radar.image(rays, motion, 0)
-        Detector(own, radar.radio).targets(rays, image)
+        Detector(own, radar.radio).load(rays, image)

@@ -141,6 +141,11 @@ class Detector:
         found = [self._target(image, peak) for peak in peaks]
         return sorted(found, key=lambda target: -target.power)
 
+    def load(self, rays: RayScene, image: Image) -> None:
+        """Compile or load what targets may need, whether an image shows such or not."""
+        self.targets(rays, image)
+        self._is_side_lobe(0, 0, 0, 0.0, [self._refined(image, 0, 0, 0)])
+
     # ---- thresholds --------------------------------------------------------------------------
 
     def _look(self, rays: RayScene, image: Image) -> NDArray[np.float32]:

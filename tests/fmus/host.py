@@ -16,6 +16,7 @@ import functools
 import os
 import shutil
 import tempfile
+import threading
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,10 @@ from fmpy.fmi2 import (
     fmi2Error,
     fmi2Warning,
 )
+
+#: fmpy goes to a library's directory to open it, and then back to where it was: of two threads that
+#: do so at once, one may come back to the directory of the other's library.
+LOADING = threading.Lock()
 
 #: The type that calls use for each type of the model description.
 CALLS = {
@@ -61,12 +66,13 @@ class Instance:
         self.messages: list[Message] = []
         self.description = read_model_description(str(directory))
         self.variables = {v.name: v for v in self.description.modelVariables}
-        self.slave = FMU2Slave(
-            guid=self.description.guid,
-            modelIdentifier=self.description.coSimulation.modelIdentifier,
-            unzipDirectory=str(directory),
-            instanceName=name,
-        )
+        with LOADING:
+            self.slave = FMU2Slave(
+                guid=self.description.guid,
+                modelIdentifier=self.description.coSimulation.modelIdentifier,
+                unzipDirectory=str(directory),
+                instanceName=name,
+            )
         callbacks = fmi2CallbackFunctions()
         callbacks.logger = fmi2CallbackLoggerTYPE(self._take_message)
         callbacks.allocateMemory = fmi2CallbackAllocateMemoryTYPE(calloc)

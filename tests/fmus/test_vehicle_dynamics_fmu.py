@@ -49,6 +49,11 @@ def vehicle(vehicle_fmu: Path) -> Iterator[Instance]:
         yield instance
 
 
+def simulations() -> list[VehicleSimulation]:
+    """Those of this process. Other objects may say what they are only as long as they live."""
+    return [o for o in gc.get_objects() if type(o) is VehicleSimulation]
+
+
 def drive(vehicle: Instance, start: float, duration: float, step: float = STEP) -> list[Any]:
     """The outputs after each step, with commands that change."""
     outputs = []
@@ -151,7 +156,7 @@ def test_steps_that_cannot_be_are_refused_and_it_stays(
 def test_a_simulation_that_diverges_is_an_error_and_goes_on(vehicle: Instance) -> None:
     vehicle.initialize()
     vehicle.step(0.0, 0.1)
-    (simulation,) = (o for o in gc.get_objects() if isinstance(o, VehicleSimulation))
+    (simulation,) = simulations()
     before = simulation.state()
     outputs = vehicle.outputs()
     simulation.data.qvel[0] = 1e6
@@ -255,7 +260,7 @@ def test_what_is_freed_or_reset_leaves_no_simulation_behind(vehicle_fmu: Path) -
             vehicle.reset()
             vehicle.initialize()
     gc.collect()
-    assert not [o for o in gc.get_objects() if isinstance(o, VehicleSimulation)]
+    assert simulations() == []
 
 
 def test_instances_in_two_threads_drive_as_they_do_alone(vehicle_fmu: Path) -> None:
