@@ -175,7 +175,7 @@ class CcdCameraSensor:
         now, before = (self._exposure(held.groups) for held in (inputs.held, inputs.before))
         self._shutter.push(t1, inputs.state, now, before)
         self._rounding.look(inputs.held.scene, inputs.state[:3])
-        self._sight.follow(inputs.held.scene, self._shutter.oldest)
+        self._sight.follow(inputs.held.scene, self._shutter.oldest, inputs.before.scene)
         for begun in self._shutter.begun():
             result = self._take(inputs.held.scene, begun)
             self._shutter.taken()  # before it is handed on: who gets it may be interrupted

@@ -151,7 +151,7 @@ class DepthCameraSensor:
         """The frames whose last row is known."""
         self._shutter.push(t1, inputs.state)
         self._rounding.look(inputs.held.scene, inputs.state[:3])
-        self._sight.follow(inputs.held.scene, self._shutter.oldest)
+        self._sight.follow(inputs.held.scene, self._shutter.oldest, inputs.before.scene)
         for begun in self._shutter.begun():
             result = self._take(inputs.held.scene, begun)
             self._shutter.taken()  # before it is handed on: who gets it may be interrupted

@@ -13,6 +13,7 @@ to its ``shift``, unless they are float64.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ from sensor_models.output.points import CloudBuffer
 from sensor_models.scene.history import MovingBodies
 from sensor_models.scene.model import Scene, SurfaceKind
 from sensor_models.scene.tracing import RayScene
+from sensor_models.scene.workers import Work
 
 Floats = NDArray[np.float64]
 
@@ -182,12 +184,28 @@ class Lidar:
             cloud: where the points go.
             bodies: where the movable bodies are meanwhile; None for where they are.
         """
+        self.begin(scene, poses, frame, times, columns, cloud, bodies).end()
+
+    def begin(
+        self,
+        scene: RayScene,
+        poses: Floats,
+        frame: int,
+        times: tuple[float, float],
+        columns: tuple[int, int],
+        cloud: CloudBuffer,
+        bodies: MovingBodies | None = None,
+    ) -> Work:
+        """As ``scan``, but other threads make the columns until somebody waits for them.
+
+        Until then, the cloud must not be changed, nor the poses at the times of the columns.
+        """
         if columns[0] >= columns[1]:
-            return
+            return Work.done()
         scan = self._scan(scene, poses, frame, columns, bodies)
         output = self._output(cloud, scan, times)
         path, detector = self._path(scene.scene, frame), self._detector(frame)
-        scene.run(
+        work = scene.begin(
             kernel.make_columns,
             path,
             scan,
@@ -197,10 +215,8 @@ class Lidar:
             threads=len(output.nearest),
         )
         rays = slice(columns[0] * scan.rows, columns[1] * scan.rows)
-        cloud.number += int(cloud.counts[rays].sum(dtype=np.int64))
-        cloud.lost += output.lost.sum(axis=0)
-        for distance, place in output.nearest[np.isfinite(output.nearest[:, 0])].tolist():
-            cloud.nearest = min(cloud.nearest, (distance, int(place)))
+        work.afterwards = partial(_count, cloud, output, rays)
+        return work
 
     def _scan(
         self,
@@ -343,6 +359,14 @@ class Lidar:
             nearest=np.full((chunks, 2), np.inf),
             lost=np.zeros((chunks, LIMITS), np.int64),
         )
+
+
+def _count(cloud: CloudBuffer, output: layout.Output, rays: slice) -> None:
+    """Count what is in some columns that were made."""
+    cloud.number += int(cloud.counts[rays].sum(dtype=np.int64))
+    cloud.lost += output.lost.sum(axis=0)
+    for distance, place in output.nearest[np.isfinite(output.nearest[:, 0])].tolist():
+        cloud.nearest = min(cloud.nearest, (distance, int(place)))
 
 
 def beam_spread(subrays: int, half_angle: float) -> Floats:

@@ -184,7 +184,8 @@ class LidarSensor:
             raise ValueError(f"the state does not fit this sensor: {error}") from error
 
     def close(self) -> None:
-        """Memory is all that it holds."""
+        """Wait until no thread is at work."""
+        self._scan.close()
 
 
 def _nearest(cloud: CloudBuffer) -> NearestOutputs:

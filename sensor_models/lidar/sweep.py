@@ -12,6 +12,9 @@ alone, not on how time is cut into steps, as far as cutting does not change what
                The ends of the slices are knots of the movable bodies of the scene
                (``scene.history``): each ray sees them between the knots around its own time,
                whatever the slice it is made in.
+under way      Slices are made by other threads while the master goes on: a step waits for them
+               only if it needs what they make, or has some more to be made. While it waits, it
+               takes part.
 gathered       Steps may be shorter than a quarter of a frame. Slices wait then until there is a
                quarter of one to make, or the frame ends: tracing wakes all threads and waits for
                the last, which takes a tenth of the time of a sweep in steps of 10 ms.
@@ -31,12 +34,13 @@ from numpy.typing import NDArray
 from sensor_models.core.clock import NEXT_INDEX, SampleClock, Timeline, same_instant
 from sensor_models.core.frames import interpolate_body
 from sensor_models.kernels.light.paths import LIMITS
-from sensor_models.kernels.tracing.sensor_poses import interpolate_bodies
+from sensor_models.kernels.tracing.sensor_poses import interpolate_bodies, interpolate_evenly
 from sensor_models.lidar.lidar import Lidar
 from sensor_models.output.points import CloudBuffer
 from sensor_models.scene.history import ABOUT, Sight
 from sensor_models.scene.pose_memory import BODY_SIZE
 from sensor_models.scene.registry import SceneHandle
+from sensor_models.scene.workers import Work
 
 Floats = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
@@ -71,6 +75,13 @@ class LidarFrame(NamedTuple):
     about: Mapping[str, float] = MappingProxyType({})
 
 
+class UnderWay(NamedTuple):
+    """Slices that other threads make."""
+
+    first: int
+    work: Work
+
+
 class Scan(ABC):
     """Makes frames of known states."""
 
@@ -100,7 +111,7 @@ class Scan(ABC):
         """
         if before is not None and before.number != scene.number:
             self._leave(before)
-        self._sight.follow(scene, self._oldest)
+        self._sight.follow(scene, self._oldest, before)
         yield from self._frames(scene)
 
     @property
@@ -110,6 +121,9 @@ class Scan(ABC):
 
     def _leave(self, scene: SceneHandle) -> None:  # noqa: B027 - not every scan keeps rays back
         """Send the rays that were kept back into a scene, before another takes its place."""
+
+    def close(self) -> None:  # noqa: B027 - not every scan has rays under way
+        """Wait until no thread is at work."""
 
     def _room(self) -> CloudBuffer:
         """Room for the frame that is being made."""
@@ -220,11 +234,13 @@ class RollingScan(Scan):
         self._next_slice = 0
         self._pose: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
         self._about: dict[str, float] = {}
+        self._under_way: UnderWay | None = None
 
     @property
     def _oldest(self) -> float:
         knots = self._slices.first
-        return self._start + self._lasts * int(knots[self._next_slice]) / (len(knots) - 1)
+        first = self._next_slice if self._under_way is None else self._under_way.first
+        return self._start + self._lasts * int(knots[first]) / (len(knots) - 1)
 
     @property
     def _start(self) -> float:
@@ -242,7 +258,7 @@ class RollingScan(Scan):
         if not len(due):
             return
         if self._rate > 0.0:
-            states = self._states_at(before, body, before_time, time - before_time, due)
+            states = self._states_at(before, body, before_time, time, due)
             if not len(self._due):
                 self._first_due = due[0]
             self._due = np.concatenate([self._due, states])
@@ -255,19 +271,17 @@ class RollingScan(Scan):
             interpolate_bodies(before, body, self._lasts, fractions, self._due)
 
     def _states_at(
-        self, before: Floats, after: Floats, before_time: float, duration: float, due: range
+        self, before: Floats, after: Floats, before_time: float, time: float, due: range
     ) -> Floats:
         """States of the body at knots between two known ones."""
         states = np.empty((len(due), BODY_SIZE))
         if not before.size:
             states[:] = after  # the start, of which nothing else is known
             return states
-        last = self._clock.stamp_of(due[-1])
-        stamps = np.linspace(self._clock.stamp_of(due[0]), last, len(due))
-        fractions = np.clip((stamps - before_time) / duration, 0.0, 1.0)
-        if self._clock.is_latest(last):
-            fractions[-1] = 1.0
-        interpolate_bodies(before, after, duration, fractions, states)
+        first, last = self._clock.stamp_of(due[0]), self._clock.stamp_of(due[-1])
+        is_known = self._clock.is_latest(last)
+        known, wanted = (before_time, time), (first, last)
+        interpolate_evenly(before, after, known, wanted, is_known, states)
         return states
 
     def _frames(self, scene: SceneHandle) -> Iterator[LidarFrame]:
@@ -296,6 +310,24 @@ class RollingScan(Scan):
     def _leave(self, scene: SceneHandle) -> None:
         """Send the rays that were kept back; they complete no frame."""
         next(self._trace(scene, 1), None)
+        self._wait()
+
+    def _wait(self) -> None:
+        """Wait for the slices that are under way; after an error they are still to be made."""
+        own, self._under_way = self._under_way, None
+        if own is None:
+            return
+        try:
+            own.work.end()
+        except BaseException:
+            self._next_slice = own.first
+            raise
+
+    def close(self) -> None:
+        """Wait until no thread is at work."""
+        own, self._under_way = self._under_way, None
+        if own is not None:
+            own.work.drop()
 
     def _trace(self, scene: SceneHandle, fewest: int) -> Iterator[LidarFrame]:
         """Make the slices whose knots are all known; the frame, if it is complete then.
@@ -308,6 +340,7 @@ class RollingScan(Scan):
             after += 1
         if after - first < (fewest if after < slices else 1):
             return
+        self._wait()
         if first == 0:
             self._room().clear()
             self._about = {}
@@ -318,9 +351,11 @@ class RollingScan(Scan):
         if columns[0] < columns[1]:
             times = self._start, self._lasts
             rays, cloud = scene.rays(placed=False), self._room()
-            self._lidar.scan(rays, self._knots, self._frame, times, columns, cloud, bodies)
+            made = self._lidar.begin(rays, self._knots, self._frame, times, columns, cloud, bodies)
+            self._under_way = UnderWay(first, made)
         self._next_slice = after
         if after == slices:
+            self._wait()
             done = self._complete()
             yield LidarFrame(self._frame, self._start, self._lasts, done, *self._pose, self._about)
 
@@ -331,6 +366,7 @@ class RollingScan(Scan):
 
     def state(self) -> Arrays:
         """All that later frames depend on."""
+        self._wait()
         rays = self._begun_rays(self._next_slice)
         return {
             "clock": self._clock.state,
@@ -351,6 +387,7 @@ class RollingScan(Scan):
         clock.state = saved["clock"]
         if not self._fits(saved):
             raise ValueError("the saved state of the lidar is damaged")
+        self._wait()
         frame, next_slice, first_due = (int(number) for number in saved["progress"])
         if rays := self._begun_rays(next_slice):
             self._room().load(saved, rays)

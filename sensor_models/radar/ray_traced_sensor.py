@@ -108,7 +108,7 @@ class RayTracedSensor:
         scene, latest = inputs.held.scene, self._clock.latest
         self._rounding.look(scene, inputs.state[:3])
         oldest = (self._due[0].stamp if self._due else latest) - self._half
-        self._sight.follow(scene, oldest)
+        self._sight.follow(scene, oldest, inputs.before.scene)
         while self._due and self._due[0].stamp + self._half <= latest + ROUNDING * max(
             1.0, abs(latest)
         ):

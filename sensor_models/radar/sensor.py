@@ -91,7 +91,7 @@ class ConeSensor:
         """The frames whose instant is known."""
         self._push(t1, inputs)
         scene, latest = inputs.held.scene, self._timeline.clock.latest
-        self._sight.follow(scene, self._due[0][1] if self._due else latest)
+        self._sight.follow(scene, self._due[0][1] if self._due else latest, inputs.before.scene)
         obstacles = self._obstacles(scene.scene)
         while self._due:
             index, stamp, body = self._due[0]

@@ -142,9 +142,15 @@ class Sight:
         self._record, self._since = NOTHING, math.inf
         self._unmoved: tuple[History, MovingBodies] | None = None
 
-    def follow(self, scene: "SceneHandle", since: float) -> None:
-        """Take over what a scene knows, as far as instants from a time on need it."""
-        if self._scene not in (0, scene.number):
+    def follow(
+        self, scene: "SceneHandle", since: float, before: "SceneHandle | None" = None
+    ) -> None:
+        """Take over what a scene knows, as far as instants from a time on need it.
+
+        ``before`` is the scene that was seen until now, for who goes on from a saved state.
+        """
+        seen = before.number if before is not None and self._scene == 0 else self._scene
+        if seen not in (0, scene.number):
             self._known = History.nothing()
         record = scene.record  # before what it counts, so that a newer one is taken over next time
         if scene is not self._source() or record != self._record or since < self._since:

@@ -82,9 +82,7 @@ class PoseMemory:
         """Make these the newest states. States at this time or later are forgotten."""
         with self._writing:
             early = time - INSTANT * max(1.0, abs(time))
-            before = sequence_lock.newest_before(self._number, self._slots, early)
-            record = np.concatenate(([before, time], bodies.ravel()))
-            sequence_lock.write(self._number, self._slots, record)
+            sequence_lock.append(self._number, self._slots, time, early, bodies)
 
     @property
     def newest(self) -> int:

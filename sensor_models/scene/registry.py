@@ -33,6 +33,7 @@ from numpy.typing import ArrayLike
 
 from sensor_models.core.frames import SHORTEST, unit_orientation
 from sensor_models.core.quantities import ParameterError
+from sensor_models.kernels.tracing.histories import turn_to_unit_length
 from sensor_models.scene import shared_file
 from sensor_models.scene.history import History, SeenBodies
 from sensor_models.scene.manifest import load_scene
@@ -155,15 +156,12 @@ def _checked_states(bodies: ArrayLike, scene: Scene) -> Floats:
         raise ParameterError(
             f"states of shape {states.shape} do not fit {len(scene.bodies)} bodies x {BODY_SIZE}"
         )
-    lengths = np.linalg.norm(states[:, 3:POSE_SIZE], axis=1)
-    allowed = np.isfinite(states).all(axis=1) & (lengths >= SHORTEST)
-    if not allowed.all():
-        wrong = int(np.argmin(allowed))
+    wrong = turn_to_unit_length(states, SHORTEST)
+    if wrong >= 0:
         name = scene.bodies[wrong].name
         w, x, y, z = states[wrong, 3:POSE_SIZE].tolist()
         unit_orientation(w, x, y, z, f"{name}.orientation")
         raise ParameterError(f"the state of {name} = {states[wrong].tolist()} is not finite")
-    states[:, 3:POSE_SIZE] /= lengths[:, np.newaxis]
     return states
 
 

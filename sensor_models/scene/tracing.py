@@ -9,7 +9,7 @@ how exact a hit is and why it depends on neither threads nor the order of the ge
 
 import copy
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
@@ -31,7 +31,7 @@ from sensor_models.kernels.tracing.scene_view import SURFACES, VOLUMES, SceneVie
 from sensor_models.scene.acceleration import Acceleration
 from sensor_models.scene.history import MovingBodies
 from sensor_models.scene.model import Scene
-from sensor_models.scene.workers import Users, Workers, processors
+from sensor_models.scene.workers import Users, Work, Workers, processors
 
 __all__ = ["AllHits", "BareHits", "Hits", "MovingBodies", "RayScene"]
 
@@ -78,6 +78,8 @@ class RayScene:
         self._poses = self._acceleration.poses.copy()  # of the bodies, as they were given
         self._committed = self._acceleration.view
         self._posing = threading.Lock()
+        #: The point that what stands still is stored from; empty if nothing does.
+        self._rests_from: tuple[float, ...] | None = None
         self._users = Users()
 
     def trace(
@@ -189,11 +191,29 @@ class RayScene:
             view: what ``view_of`` gave for bodies that are so for several calls.
             threads: how many threads there is work for, 0 for all.
         """
+        self.begin(kernel, *arguments, bodies=bodies, view=view, threads=threads).end()
+
+    def begin(
+        self,
+        kernel: Callable[..., Any],
+        *arguments: Any,
+        bodies: MovingBodies | None = None,
+        view: SceneView | None = None,
+        threads: int = 0,
+    ) -> Work:
+        """As ``run``, but the calling thread is free until it waits by ``Work.end``.
+
+        What is handed on must not be changed until then, but bodies may be moved.
+        """
         with self._users.one_more(self._closed_error):
-            if view is None:
-                view = self.view_of(bodies)
-            claims = np.zeros(1, np.int64)
-            self._workers.run(kernel, view, claims, *arguments, most=threads)
+            seen = self.view_of(bodies) if view is None else view
+        claims = np.zeros(1, np.int64)
+
+        def take_part() -> None:
+            with self._users.one_more(self._closed_error):
+                kernel(seen, claims, *arguments)
+
+        return self._workers.begin(take_part, claims, threads)
 
     def view_of(self, bodies: MovingBodies | None) -> SceneView:
         """The scene with its bodies there, None for where they were committed, for ``run``."""
@@ -218,16 +238,18 @@ class RayScene:
         other.scene = scene
         return other
 
-    def rounding_at(self, point: ArrayLike) -> float:
+    def rounding_at(self, point: Sequence[float]) -> float:
         """How far float32 may move what stands still for a ray that starts at a point, in m.
 
         0 where nothing stands still. Movable bodies are not concerned: rays are brought to them
         in float64.
         """
-        view = self.view
-        if view.handles[SURFACES] == 0 and view.handles[VOLUMES] == 0:
-            return 0.0
-        return float(HALF_UNIT * np.abs(np.asarray(point, float) - view.offset).max())
+        if self._rests_from is None:  # numbers of Python: a sensor asks in each of its steps
+            view = self.view
+            rests = view.handles[SURFACES] != 0 or view.handles[VOLUMES] != 0
+            self._rests_from = tuple(view.offset.tolist()) if rests else ()
+        off = (abs(a - b) for a, b in zip(point, self._rests_from, strict=False))
+        return HALF_UNIT * max(off, default=0.0)
 
     def move(self, body: int, position: ArrayLike, orientation: ArrayLike) -> None:
         """Give a body a new pose, a quaternion w, x, y, z; rays see it after ``commit``."""

@@ -11,7 +11,9 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 def processors() -> int:
@@ -19,6 +21,59 @@ def processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+class Work:
+    """What several threads were asked to do. Whoever waits for it takes part.
+
+    Args:
+        function: what each of them calls.
+        claims: counts from 0 what of the work the calls have taken over.
+        helpers: the calls of other threads; without any, all is done.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[], None],
+        claims: NDArray[np.int64],
+        helpers: "list[Future[None]]",
+    ) -> None:
+        self._function, self._claims, self._helpers = function, claims, helpers
+        self._process = os.getpid()
+        #: Called once all is done.
+        self.afterwards: Callable[[], None] | None = None
+
+    @classmethod
+    def done(cls) -> "Work":
+        """Nothing that were still to be done."""
+        return cls(lambda: None, np.zeros(1, np.int64), [])
+
+    def end(self) -> None:
+        """Do what is left, wait for the others, and raise what one of them has raised."""
+        helpers, self._helpers = self._helpers, []
+        if helpers and self._process != os.getpid():  # threads do not survive a fork
+            self._claims[:] = 0
+            self._function()
+        else:
+            self._take_part(helpers)
+        afterwards, self.afterwards = self.afterwards, None
+        if afterwards is not None:
+            afterwards()
+
+    def _take_part(self, helpers: "list[Future[None]]") -> None:
+        try:
+            if not all(helper.done() for helper in helpers):
+                self._function()
+        finally:
+            errors = _errors_of(helpers)
+        if errors:
+            raise errors[0]
+
+    def drop(self) -> None:
+        """Wait for those who are at it; what nobody has begun stays undone."""
+        helpers, self._helpers, self.afterwards = self._helpers, [], None
+        if self._process == os.getpid():
+            _errors_of(helpers)
 
 
 class Workers:
@@ -30,20 +85,17 @@ class Workers:
         self._process = 0
         self._making = threading.Lock()
 
-    def run(self, function: Callable[..., Any], *arguments: Any, most: int = 0) -> None:
-        """Call a function once in each thread, the calling one too, and wait for all.
+    def begin(self, function: Callable[[], None], claims: NDArray[np.int64], most: int = 0) -> Work:
+        """Have each other thread call a function; ``Work.end`` calls it here as well, and waits.
 
-        ``most`` is how many threads there is work for, 0 for all.
+        The calls divide the work by ``claims``, which counts from 0. ``most`` is how many threads
+        there is work for, 0 for all. Where there is no other thread, all is done at once.
         """
         others = (min(most, self.threads) if most else self.threads) - 1
-        helpers = [self._helpers().submit(function, *arguments) for _ in range(others)]
-        try:
-            function(*arguments)
-        finally:
-            late = [helper for helper in helpers if not helper.cancel()]
-            errors = [error for helper in late if (error := _error_of(helper)) is not None]
-        if errors:
-            raise errors[0]
+        if others == 0:
+            function()
+        helpers = [self._helpers().submit(function) for _ in range(others)]
+        return Work(function, claims, helpers)
 
     def _helpers(self) -> ThreadPoolExecutor:
         if self._process != os.getpid():  # threads, and who holds a lock, do not survive a fork
@@ -60,8 +112,10 @@ class Workers:
             self._pool = None
 
 
-def _error_of(helper: "Future[Any]") -> BaseException | None:
-    return helper.exception()
+def _errors_of(helpers: "list[Future[None]]") -> list[BaseException]:
+    """What helpers have raised, once those have ended that could not be called off."""
+    late = [helper for helper in helpers if not helper.cancel()]
+    return [error for helper in late if (error := helper.exception()) is not None]
 
 
 class Users:

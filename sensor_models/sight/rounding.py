@@ -21,7 +21,7 @@ class RoundingWatch:
         """Look at where the body of the sensor is."""
         if self._warn is None:
             return
-        off = scene.rays(placed=False).rounding_at(place)
+        off = scene.rays(placed=False).rounding_at(place.tolist())
         if off > MOST_ROUNDING:
             self._warn(
                 f"body.position = {place.tolist()} lies so far from what stands still in the scene"

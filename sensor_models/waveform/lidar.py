@@ -26,6 +26,7 @@ from sensor_models.output.points import ECHO_FIELDS, CloudBuffer
 from sensor_models.scene.history import MovingBodies
 from sensor_models.scene.model import Scene
 from sensor_models.scene.tracing import RayScene
+from sensor_models.scene.workers import Work
 from sensor_models.waveform.clouds import LINE, RAYS_AT_A_TIME, WAVE, EchoCloud
 from sensor_models.waveform.optics import pack_pulse
 from sensor_models.waveform.parameters import (
@@ -166,7 +167,7 @@ class WaveformLidar(Lidar):
             found[name] = echoes[pulses, places, column]
         return found
 
-    def scan(
+    def begin(
         self,
         scene: RayScene,
         poses: Floats,
@@ -175,21 +176,22 @@ class WaveformLidar(Lidar):
         columns: tuple[int, int],
         cloud: CloudBuffer,
         bodies: MovingBodies | None = None,
-    ) -> None:
-        """Make some columns of a frame; as ``Lidar.scan``, but parts come in order.
+    ) -> Work:
+        """Make some columns of a frame at once: parts come in order, nothing is left to wait for.
 
         A frame is made from its first column to its last, as points and waveforms are stored.
         """
         if not isinstance(cloud, EchoCloud):
             raise TypeError("a full-waveform lidar makes clouds of its own: new_cloud()")
         if columns[0] >= columns[1]:
-            return
+            return Work.done()
         scan = self._scan(scene, poses, frame, columns, bodies)
         own = self._path(scene.scene, frame), self._detector(frame)
         at_a_time = self._columns_at_a_time
         for first in range(columns[0], columns[1], at_a_time):
             part = scan._replace(first=first, last=min(first + at_a_time, columns[1]))
             self._scan_part(scene, own, part, times, cloud, bodies)
+        return Work.done()
 
     def _scan_part(
         self,

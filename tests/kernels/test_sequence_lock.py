@@ -7,7 +7,7 @@ from multiprocessing.synchronize import Event
 import numpy as np
 import pytest
 
-from sensor_models.kernels.tracing.sequence_lock import read, write
+from sensor_models.kernels.tracing.sequence_lock import NOTHING, append, read
 
 LENGTH, SLOTS = 4096, 4
 
@@ -16,31 +16,46 @@ def new_memory(length: int = 3) -> tuple[np.ndarray, np.ndarray]:
     return np.zeros(1, np.int64), np.zeros((SLOTS, length))
 
 
+def write(number: np.ndarray, slots: np.ndarray, k: float) -> None:
+    """A record of the time k all of whose values are k."""
+    append(number, slots, k, k, np.full((1, slots.shape[1] - 2), k))
+
+
 def test_what_was_written_is_read_under_the_number_of_its_writing():
     number, slots = new_memory()
     record = np.empty(3)
     assert read(number, slots, record) == 0
     for k in range(1, 3 * SLOTS):
-        write(number, slots, np.full(3, float(k)))
+        write(number, slots, float(k))
         assert read(number, slots, record) == k
-        assert record.tolist() == [k, k, k]
+        assert record.tolist() == [k - 1, k, k]  # the one before it, its time, what it holds
+
+
+def test_a_time_that_went_back_follows_on_what_lies_before():
+    number, slots, record = np.zeros(1, np.int64), np.zeros((8, 3)), np.empty(3)
+    slots[0, 0] = NOTHING
+    for time in (1.0, 2.0, 1.5, 0.5, 0.0):
+        append(number, slots, time, time, np.full((1, 1), time))
+    assert slots[:5, 0].tolist() == [NOTHING, 0, 1, 1, 0]
+    assert read(number, slots, record) == 5
+    assert record.tolist() == [NOTHING, 0.0, 0.0]
 
 
 def test_a_record_is_a_copy():
     number, slots = new_memory()
     record = np.empty(3)
     read(number, slots, record)
-    write(number, slots, np.ones(3))
+    write(number, slots, 1.0)
     assert record.tolist() == [0.0, 0.0, 0.0]
 
 
 def test_a_writer_that_dies_in_the_middle_leaves_the_record_before():
     number, slots = new_memory()
-    write(number, slots, np.ones(3))
+    write(number, slots, 1.0)
     slots[(number[0] + 1) % SLOTS, :2] = 2.0  # as far as it came
     record = np.empty(3)
     assert read(number, slots, record) == 1
-    assert record.tolist() == [1.0, 1.0, 1.0]
+    assert record.tolist() == [0.0, 1.0, 1.0]
 
 
 def views(memory: shared_memory.SharedMemory) -> tuple[np.ndarray, np.ndarray]:
@@ -52,12 +67,10 @@ def views(memory: shared_memory.SharedMemory) -> tuple[np.ndarray, np.ndarray]:
 def write_on(name: str, enough: Event) -> None:
     memory = shared_memory.SharedMemory(name)
     number, slots = views(memory)
-    record = np.empty(LENGTH)
     k = 0
     while not enough.is_set():
         k += 1
-        record[:] = k
-        write(number, slots, record)
+        write(number, slots, float(k))
     del number, slots
     memory.close()
 
@@ -76,7 +89,7 @@ def test_no_record_is_torn_while_another_process_writes():
         while len(seen) <= 1000 and writer.is_alive():
             before, newest = newest, read(number, slots, record)
             assert newest >= before
-            assert (record == newest).all()
+            assert (record[1:] == newest).all()
             seen.add(newest)
         assert len(seen) > 1000, "both were at work at the same time"
     finally:
@@ -91,12 +104,12 @@ def test_no_record_is_torn_while_another_process_writes():
 @pytest.mark.parametrize("ahead", range(SLOTS + 1))
 def test_a_copy_counts_only_while_its_slot_is_not_written_to(ahead: int):
     """The rule by itself: after so many writings, is the slot of the first one as it was?"""
-    number, slots = new_memory(1)
-    write(number, slots, np.array([5.0]))
+    number, slots = new_memory()
+    write(number, slots, 5.0)
     first = int(number[0])
     for k in range(ahead):
-        write(number, slots, np.array([10.0 + k]))
-    # the next writing has begun, as far as its first number
-    slots[(number[0] + 1) % SLOTS, 0] = -1.0
-    untouched = slots[first % SLOTS, 0] == 5.0
+        write(number, slots, 10.0 + k)
+    # the next writing has begun, as far as its first numbers
+    slots[(number[0] + 1) % SLOTS, :2] = -1.0
+    untouched = slots[first % SLOTS, 1] == 5.0
     assert untouched == (number[0] - first < SLOTS - 1)

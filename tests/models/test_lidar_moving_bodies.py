@@ -16,6 +16,7 @@ from sensor_models.lidar.patterns import PatternParameters, PatternType
 from sensor_models.scene import shared_file
 from sensor_models.scene.pose_memory import BODY_SIZE
 from sensor_models.scene.registry import SceneHandle, attach, open_scene
+from sensor_models.scene.workers import Work
 from tests.peer import Peer
 from tests.rail_scene import write_rail
 
@@ -212,13 +213,13 @@ def test_rays_of_short_steps_are_sent_together_and_frames_come_when_they_end(
     world: SceneHandle, monkeypatch: pytest.MonkeyPatch, step: float
 ) -> None:
     body, columns, ends = np.array([0.0, 0.0, 0.0, 1.0, *[0.0] * 9]), [], []
-    scan, send = scan_of("grid", ScanMode.rolling), Lidar.scan
+    scan, send = scan_of("grid", ScanMode.rolling), Lidar.begin
 
-    def sent(lidar: Lidar, *arguments) -> None:
+    def sent(lidar: Lidar, *arguments) -> Work:
         columns.append(arguments[4])
-        send(lidar, *arguments)
+        return send(lidar, *arguments)
 
-    monkeypatch.setattr(Lidar, "scan", sent)
+    monkeypatch.setattr(Lidar, "begin", sent)
     for time in (step * np.arange(round(0.2 / step) + 1)).tolist():
         world.move(time, states_at(time))
         scan.know(time, body)
@@ -254,3 +255,70 @@ def test_rays_that_wait_are_sent_into_the_scene_that_was_seen_when_they_were_due
     assert np.abs(off_face(points[~late], True, 0)).max() < NEAR
     points["x"] -= apart
     assert np.abs(off_face(points[late], True, 0)).max() < NEAR
+
+
+BODY = np.array([0.0, 0.0, 0.0, 1.0, *[0.0] * 9])
+
+
+def steps_of(scan: RollingScan, scene: SceneHandle, times, before=None):
+    """Points of the frames that end in some steps; bodies go on as in ``states_at``."""
+    found = []
+    for time in times:
+        scene.move(time, states_at(time))
+        scan.know(time, BODY)
+        found += [frame.cloud.points().tobytes() for frame in scan.frames(scene, before)]
+    return found
+
+
+def test_a_state_that_is_saved_while_rays_are_under_way_goes_on_in_another_scene(
+    world: SceneHandle, tmp_path: Path
+) -> None:
+    times = (0.005 * np.arange(21)).tolist()
+    one, other = (scan_of("grid", ScanMode.rolling) for _ in range(2))
+    assert steps_of(one, world, times[:11]) == []
+    saved = one.state()
+    with open_scene(write_rail(tmp_path / "other")) as farther:
+        found = []
+        for scan in (one, other):
+            if scan is other:
+                other.restore(saved)
+            for time in times[11:]:
+                there = states_at(time)
+                there[0, 0] += 20.0
+                farther.move(time, there)
+                scan.know(time, BODY)
+                frames = scan.frames(farther, world)
+                found += [frame.cloud.points().tobytes() for frame in frames]
+    first, second = found
+    assert first == second
+
+
+def test_what_threads_raise_reaches_the_next_step_and_is_made_again_then(
+    world: SceneHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = (0.005 * np.arange(21)).tolist()
+    (whole,) = steps_of(scan_of("grid", ScanMode.rolling), world, times)
+    begin, fails = Lidar.begin, [2]
+
+    def failing(lidar: Lidar, *arguments) -> Work:
+        work, fails[0] = begin(lidar, *arguments), fails[0] - 1
+        if fails[0] == 0:
+            work.end()
+
+            def fail() -> None:
+                raise MemoryError("no room")
+
+            work.afterwards = fail
+        return work
+
+    monkeypatch.setattr(Lidar, "begin", failing)
+    scan, found, raised = scan_of("grid", ScanMode.rolling), [], 0
+    for time in times:
+        world.move(time, states_at(time))
+        scan.know(time, BODY)
+        try:
+            found += [frame.cloud.points().tobytes() for frame in scan.frames(world)]
+        except MemoryError:
+            raised += 1
+    assert raised == 1
+    assert found == [whole]

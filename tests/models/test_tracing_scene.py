@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -291,6 +292,72 @@ def test_what_a_kernel_raises_in_any_thread_reaches_the_caller():
         with pytest.raises(RuntimeError, match="no light"):
             rays.run(lambda view, claims: [fail(view, claims) for _ in range(3)])
         assert rays.trace((0, 0, 0), AHEAD).t[0] == 1.0
+
+
+def traced_in_the_background(rays, directions):
+    t, instance = np.full(len(directions), np.inf, np.float32), np.zeros(len(directions), np.int32)
+    return rays.begin(_distances, directions, t, instance), t
+
+
+def test_who_begins_a_kernel_is_free_until_he_waits_for_it():
+    go, at_work = threading.Event(), threading.Event()
+
+    def kernel(view, claims, done):
+        at_work.set()
+        while (chunk := claims[0]) < len(done):
+            claims[0] += 1
+            done[chunk] = threading.get_ident()
+            go.wait(10.0)
+
+    with RayScene(moving_scene(), threads=2) as rays:
+        done = np.zeros(3, np.int64)
+        work = rays.begin(kernel, done)
+        assert at_work.wait(10.0)
+        assert done.tolist() != [threading.get_ident()] * 3
+        assert (done == 0).any(), "nobody waits for it yet"
+        go.set()
+        work.end()
+        assert (done != 0).all()
+        work.end()  # once more is nothing
+
+
+def test_a_scene_that_is_closed_waits_for_who_is_at_work_in_it():
+    directions = np.array(AHEAD * 50_000)
+    with RayScene(moving_scene(), threads=2) as rays:
+        work, t = traced_in_the_background(rays, directions)
+        rays.close()
+        said = ""
+        try:
+            work.end()
+        except ValueError as error:  # nobody had begun
+            said = str(error)
+        assert "is closed" in said or (t == 1.0).all()
+
+
+def test_work_that_is_dropped_is_at_rest():
+    with RayScene(moving_scene(), threads=2) as rays:
+        work, t = traced_in_the_background(rays, np.array(AHEAD * 50_000))
+        work.drop()
+        before = t.copy()
+        time.sleep(0.05)
+        np.testing.assert_array_equal(t, before)
+        work.end()  # nothing is left to do
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_what_a_forked_child_waits_for_is_made_there():
+    with RayScene(moving_scene(), threads=2) as rays:
+        run_kernel(moving_scene(), np.array(AHEAD))  # compiled
+        work, t = traced_in_the_background(rays, np.array(AHEAD * 50_000))
+        child = os.fork()
+        if child == 0:
+            work.end()
+            os._exit(0 if (t == 1.0).all() else 1)
+        work.end()
+        assert (t == 1.0).all()
+        _, status = os.waitpid(child, 0)
+        assert status == 0
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.8, 0.97])

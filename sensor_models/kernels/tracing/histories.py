@@ -1,10 +1,12 @@
 """Where bodies were at some instants, between known states."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
-from sensor_models.kernels.math.motion import interpolate_body_into
+from sensor_models.kernels.math.motion import ORIENTATION, interpolate_body_into
 
 Floats = NDArray[np.float64]
 
@@ -54,3 +56,23 @@ def states_at(
             else:
                 interpolate_body_into(found[k, body], one, other, duration, share)
     return beyond
+
+
+@njit(cache=True)
+def turn_to_unit_length(states: Floats, shortest: float) -> int:
+    """Bring the quaternions of states, (bodies, values), to unit length.
+
+    Returns:
+        The first body with a number that is not finite, or a quaternion that is too short, which
+        is left as it is; -1 if there is none.
+    """
+    for body in range(len(states)):
+        own, square = states[body], 0.0
+        for k in range(ORIENTATION, ORIENTATION + 4):
+            square += own[k] * own[k]
+        length = math.sqrt(square)
+        if not (np.isfinite(own).all() and shortest <= length < np.inf):
+            return body
+        for k in range(ORIENTATION, ORIENTATION + 4):
+            own[k] /= length
+    return -1

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.motion import (
     interpolate_body,
+    interpolate_body_into,
     matrix_from_quaternion,
     normalise_quaternion,
 )
@@ -71,3 +72,32 @@ def interpolate_bodies(
     """Write the states of a body at some fractions of the time between two known ones."""
     for k in range(len(fractions)):
         result[k] = interpolate_body(before, after, duration, fractions[k])
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def interpolate_evenly(
+    before: Floats,
+    after: Floats,
+    known: tuple[float, float],
+    wanted: tuple[float, float],
+    is_known: bool,
+    result: Floats,
+) -> None:
+    """Write the states of a body at instants that lie evenly from one to another.
+
+    Args:
+        before: the state that is known at the first of two instants.
+        after: that at the second.
+        known: these instants.
+        wanted: the first and the last instant of the result.
+        is_known: the last one counts as the second of the known ones.
+        result: (instants, values).
+    """
+    duration, last = known[1] - known[0], len(result) - 1
+    apart = (wanted[1] - wanted[0]) / last if last > 0 else 0.0
+    for k in range(len(result)):
+        instant = wanted[1] if k == last else k * apart + wanted[0]
+        share = min(max((instant - known[0]) / duration, 0.0), 1.0)
+        if k == last and is_known:
+            share = 1.0
+        interpolate_body_into(result[k], before, after, duration, share)

@@ -75,17 +75,6 @@ def _store(_context: Any, _address: Any, _value: Any) -> Any:
 
 
 @njit(cache=True)
-def write(
-    number: NDArray[np.int64], slots: NDArray[np.float64], record: NDArray[np.float64]
-) -> None:
-    """Make a record the newest one; ``slots`` are (slots, length of a record)."""
-    following = number[0] + 1
-    _fence()
-    slots[following % len(slots), :] = record
-    _store(number.ctypes.data, following)
-
-
-@njit(cache=True)
 def newest_before(number: NDArray[np.int64], slots: NDArray[np.float64], time: float) -> int:
     """The newest record before a time, for who writes the next one; ``NOTHING`` if there is none.
 
@@ -98,6 +87,34 @@ def newest_before(number: NDArray[np.int64], slots: NDArray[np.float64], time: f
             return int(found)
         found = np.int64(slots[found % len(slots), BEFORE])
     return NOTHING
+
+
+@njit(cache=True)
+def append(
+    number: NDArray[np.int64],
+    slots: NDArray[np.float64],
+    time: float,
+    early: float,
+    states: NDArray[np.float64],
+) -> None:
+    """Write a record and make it the newest one.
+
+    Args:
+        number: of the newest record.
+        slots: (slots, length of a record).
+        time: of the record.
+        early: records at this time or later are no part of the past any more.
+        states: (bodies, values), what the record holds.
+    """
+    following, before = number[0] + 1, newest_before(number, slots, early)
+    _fence()
+    slot, place = slots[following % len(slots)], STATES
+    slot[BEFORE], slot[TIME] = before, time
+    for body in range(len(states)):
+        for k in range(states.shape[1]):
+            slot[place] = states[body, k]
+            place += 1
+    _store(number.ctypes.data, following)
 
 
 @njit(cache=True)
