@@ -48,6 +48,7 @@ class Lanes(NamedTuple):
 
     ray: NDArray[np.int64]  # (WIDTH,), -1 for none
     pose: Floats  # (WIDTH, 12), of the sensor
+    time: Floats  # (WIDTH,), that the pose is of, as a share of the frame; NaN for none
     draw: Floats  # (WIDTH,), of the error of a ray's first return
     place: NDArray[np.int64]  # (WIDTH,): among those whose trees are under way
 
@@ -58,6 +59,7 @@ def new_lanes(scan: Scan) -> Lanes:
     lanes = Lanes(
         np.empty(WIDTH, np.int64),
         np.empty((WIDTH, 12)),
+        np.full(WIDTH, np.nan),
         np.zeros(WIDTH),
         np.zeros(WIDTH, np.int64),
     )
@@ -108,8 +110,11 @@ def begin_packet(scan: Scan, detector: Detector, lanes: Lanes, corner: tuple[int
         lanes.ray[lane] = ray_of(scan, corner, lane)
     if len(scan.poses) > 1:
         for lane in range(WIDTH):
-            if lanes.ray[lane] >= 0:
-                put_pose(scan, lanes.ray[lane], lanes.pose[lane])
+            ray = lanes.ray[lane]
+            # The rays of a column are sent together as a rule: this one has the pose of the last.
+            if ray >= 0 and scan.offset[ray] != lanes.time[lane]:
+                lanes.time[lane] = scan.offset[ray]
+                put_pose(scan, ray, lanes.pose[lane])
     if has_distance_noise(detector):
         draw_errors(scan, detector, lanes, corner)
 

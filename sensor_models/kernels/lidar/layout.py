@@ -26,8 +26,9 @@ Floats = NDArray[np.float64]
 TILE_ROWS = 2
 TILE_SHIFT = {16: 3, 8: 2, 4: 1}[WIDTH]
 LIST_SHIFT = {16: 4, 8: 3, 4: 2}[WIDTH]
-#: Tiles that lie side by side before the next rows follow: what they see stays in the cache.
-TILES_ACROSS = 2
+#: Tiles that lie side by side before the next rows follow: with one, packets that follow one
+#: another have the same columns, and with them the poses of the sensor.
+TILES_ACROSS = 1
 #: Packets that a thread claims at once: few, as parts of a frame are to be shared evenly, too.
 CHUNK = 16
 

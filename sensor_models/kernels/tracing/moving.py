@@ -76,12 +76,15 @@ from sensor_models.kernels.tracing.scene_view import Bodies, SceneView
 #: of the half-angle; the farthest that a ray goes. A cosine of 0: no cone holds them; -1: no rays.
 Cone = tuple[float, float, float, float, float, float, float, float, float, float]
 
+NO_RAYS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0)
+
 #: Rays that are sent further apart than this (cosine of the angle off the axis) have no cone.
 WIDEST = 0.2
 #: A part of a direction that is less counts as that.
 LEVEL = 1e-30
-#: Rounding of what a cone and its balls are made of.
-SLACK = 1e-6
+#: Rounding of what a cone and its balls are made of, and by how much the squares of directions may
+#: differ from 1 that are taken for unit vectors.
+SLACK, UNEVEN = 4e-6, 1e-6
 
 #: Sums and extremes may be taken in any order, for vectors: what is computed with it never decides
 #: on a hit. Rays that are traced have no NaN; what lanes without a ray make of theirs is not taken.
@@ -126,15 +129,88 @@ def turn_out(view: SceneView, body: int, time: float, vector: Triple) -> Triple:
     )
 
 
-@njit(**LOOSELY)
+@njit(**ACCESS)
 def cone_of(packet: Packet) -> Cone:
     """A cone that holds all rays of a packet."""
-    rays, words, floats = packet.doubles, packet.words, packet.floats
-    x = y = z = 0.0
-    first = -1
+    first = first_ray(packet)
+    if first < 0:
+        return NO_RAYS
+    along = direction_of_all(packet)
+    if along[3] > UNEVEN:
+        cone: Cone = cone_of_any(packet, first)
+    else:
+        cone = cone_around(packet, first, (along[0], along[1], along[2]))
+    return cone
+
+
+@njit(**ACCESS)
+def first_ray(packet: Packet) -> int:
+    """The first lane that has a ray, -1 if none has."""
+    for lane in range(WIDTH):
+        if packet.words[VALID + lane] != 0:
+            return lane
+    return -1
+
+
+@njit(**LOOSELY)
+def direction_of_all(packet: Packet) -> tuple[float, float, float, float]:
+    """The sum of the directions of a packet's rays, and by how much a square is not 1 at most.
+
+    These loops are about numbers of 32 bits, with neither root nor division: every packet comes
+    here, and took longer for its cone than for all bodies that it then did not meet.
+    """
+    floats, words = packet.floats, packet.words
+    zero, one = np.float32(0.0), np.float32(1.0)
+    x = y = z = uneven = zero
     for lane in range(WIDTH):
         shown = words[VALID + lane] != 0
         # A lane without a ray may hold anything, and 0 times infinity would be in the sum.
+        u = floats[DIRECTION + lane] if shown else zero
+        v = floats[DIRECTION + WIDTH + lane] if shown else zero
+        w = floats[DIRECTION + 2 * WIDTH + lane] if shown else zero
+        x, y, z = x + u, y + v, z + w
+        uneven = max(uneven, abs(u * u + v * v + w * w - one) if shown else zero)
+    return float(x), float(y), float(z), float(uneven)
+
+
+@njit(**LOOSELY)
+def cone_around(packet: Packet, first: int, along: Triple) -> Cone:
+    """A cone about a direction that holds all rays of a packet, which are unit vectors."""
+    rays, words, floats = packet.doubles, packet.words, packet.floats
+    x, y, z = along
+    length = math.sqrt(x * x + y * y + z * z)
+    scale = 1.0 / length if length > 0.0 else 0.0
+    x, y, z = scale * x, scale * y, scale * z
+    p, q, r = np.float32(x), np.float32(y), np.float32(z)
+    one, zero = np.float32(1.0), np.float32(0.0)
+    narrow, reach = one, zero
+    for lane in range(WIDTH):
+        shown = words[VALID + lane] != 0
+        u, v = floats[DIRECTION + lane], floats[DIRECTION + WIDTH + lane]
+        w = floats[DIRECTION + 2 * WIDTH + lane]
+        narrow = min(narrow, p * u + q * v + r * w if shown else one)
+        reach = max(reach, floats[T_MAX + lane] if shown else zero)
+    a, b, c = rays[PLACE + first], rays[PLACE + WIDTH + first], rays[PLACE + 2 * WIDTH + first]
+    apart = 0.0
+    for lane in range(WIDTH):
+        shown = words[VALID + lane] != 0
+        d, e = rays[PLACE + lane] - a, rays[PLACE + WIDTH + lane] - b
+        f = rays[PLACE + 2 * WIDTH + lane] - c
+        apart = max(apart, d * d + e * e + f * f if shown else 0.0)
+    cosine = max(float(narrow) - SLACK, 0.0)
+    if cosine < WIDEST:
+        cosine = 0.0
+    sine = math.sqrt(1.0 - cosine * cosine)
+    return a, b, c, math.sqrt(apart), x, y, z, sine, cosine, float(reach) * (1.0 + SLACK)
+
+
+@njit(**{**LOOSELY, "forceinline": False})
+def cone_of_any(packet: Packet, first: int) -> Cone:
+    """A cone that holds all rays of a packet, whose directions have any lengths."""
+    rays, words, floats = packet.doubles, packet.words, packet.floats
+    x = y = z = 0.0
+    for lane in range(WIDTH):
+        shown = words[VALID + lane] != 0
         u = rays[ALONG + lane] if shown else 0.0
         v = rays[ALONG + WIDTH + lane] if shown else 0.0
         w = rays[ALONG + 2 * WIDTH + lane] if shown else 0.0
@@ -142,10 +218,6 @@ def cone_of(packet: Packet) -> Cone:
         scale = 1.0 / math.sqrt(square if shown else 1.0) if shown else 0.0
         rays[UNIT + lane] = scale
         x, y, z = x + scale * u, y + scale * v, z + scale * w
-    for lane in range(WIDTH - 1, -1, -1):
-        first = lane if words[VALID + lane] != 0 else first
-    if first < 0:
-        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0
     a, b, c = rays[PLACE + first], rays[PLACE + WIDTH + first], rays[PLACE + 2 * WIDTH + first]
     length = math.sqrt(x * x + y * y + z * z)
     scale = 1.0 / length if length > 0.0 else 0.0
