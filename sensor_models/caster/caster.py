@@ -27,7 +27,7 @@ from sensor_models.caster.part import Hits, Part
 from sensor_models.caster.parts import Parts
 from sensor_models.caster.views import Rays
 from sensor_models.crew import Crew, Failure, Resident, Task
-from sensor_models.kernels.caster.keys import FACET_BITS, MISS
+from sensor_models.kernels.caster.keys import MISS, read_keys, take_nearer
 
 #: Rays of a block, about.
 BLOCK = 1 << 18
@@ -109,22 +109,17 @@ class Nearest:
 
     def take(self, first_row: int, hits: Hits) -> None:
         """Consider what a part says of a block that begins at a row."""
-        rays = hits.rays + first_row * self._shape[1]
-        nearer = hits.keys < self._keys[rays]
-        rays = rays[nearer]
-        self._keys[rays] = hits.keys[nearer]
-        self._weights[rays] = hits.weights[nearer]
-        self._normals[rays] = hits.normals[nearer]
-        self._values[rays] = hits.values[nearer]
+        values = np.asarray(hits.values, np.float32)
+        found = hits.keys, hits.weights, hits.normals, values
+        rest = slice(first_row * self._shape[1], None)
+        kept = self._keys[rest], self._weights[rest], self._normals[rest], self._values[rest]
+        take_nearer(hits.rays, found, kept)
 
     def image(self) -> IdealImage:
         """The image so far."""
-        missed = self._keys == np.uint64(MISS)
-        bits = (self._keys >> np.uint64(FACET_BITS)).astype(np.uint32)
-        distance = bits.view(np.float32)
-        distance[missed] = np.inf
-        facet = (self._keys & np.uint64((1 << FACET_BITS) - 1)).astype(np.int64)
-        facet[missed] = -1
+        distance, facet = np.empty(len(self._keys), np.float32), np.empty(len(self._keys), np.int64)
+        far = int(np.float32(np.inf).view(np.uint32))
+        read_keys(self._keys, distance.view(np.uint32), facet, far)
         return IdealImage(
             distance.reshape(self._shape),
             facet.reshape(self._shape),

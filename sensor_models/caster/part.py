@@ -25,7 +25,7 @@ BYTES_A_FACET = 170
 class Hits(NamedTuple):
     """What some rays of a block hit, an entry for each ray that hit anything."""
 
-    rays: NDArray[np.int64]  # in the block
+    rays: NDArray[np.int32]  # in the block
     keys: NDArray[np.uint64]  # of kernels.caster.keys
     weights: NDArray[np.float32]  # (n, 2): u and v
     normals: NDArray[np.float32]  # (n, 3)
@@ -77,9 +77,11 @@ class Part:
         weights = np.empty((count, 2), np.float32)
         normals = np.empty((count, 3), np.float32)
         self._rays.run(cast_keys, rays, self._facets, keys, faces, weights, normals)
-        hit = np.flatnonzero(keys != np.uint64(MISS))
-        found = self._property.at(faces[hit], weights[hit, 0], weights[hit, 1])
-        return Hits(hit, keys[hit], weights[hit], normals[hit], found)
+        hit = np.flatnonzero(keys != np.uint64(MISS)).astype(np.int32)
+        if len(hit) < count:  # as a rule, where there are several parts
+            keys, faces, weights, normals = keys[hit], faces[hit], weights[hit], normals[hit]
+        found = self._property.at(faces, weights[:, 0], weights[:, 1])
+        return Hits(hit, keys, weights, normals, found)
 
     def close(self) -> None:
         """Free the acceleration structure."""

@@ -36,6 +36,8 @@ from sensor_models.kernels.tracing.packets import BEST_T, new_packet
 from sensor_models.kernels.tracing.rays import claim, trace_surfaces
 from sensor_models.kernels.tracing.scene_view import SceneView
 
+Floats32 = NDArray[np.float32]
+
 #: Bits of a key that hold the facet.
 FACET_BITS = 33
 MOST_FACETS = 1 << FACET_BITS
@@ -44,6 +46,7 @@ MISS = (1 << 64) - 1
 
 _SHIFT = np.uint64(FACET_BITS)
 _MISS = np.uint64(MISS)
+_FACET = np.uint64(MOST_FACETS - 1)
 
 
 @njit(nogil=True, cache=True)
@@ -85,3 +88,41 @@ def cast_keys(
                 x, y, z = hit_normal(view, packet, lane)
                 normals[ray, 0], normals[ray, 1], normals[ray, 2] = x, y, z
         first = claim(claims) * CHUNK
+
+
+@njit(nogil=True, cache=True)
+def take_nearer(
+    rays: NDArray[np.int32],
+    found: tuple[NDArray[np.uint64], Floats32, Floats32, Floats32],
+    kept: tuple[NDArray[np.uint64], Floats32, Floats32, Floats32],
+) -> None:
+    """Keep what was found by some rays where it is nearer: keys, weights, normals and values.
+
+    One pass over what a part says of a block: whoever waits for an image shares a machine with
+    workers, and picking rows array by array took it as long as they took to find them.
+    """
+    keys, weights, normals, values = found
+    own_keys, own_weights, own_normals, own_values = kept
+    for k in range(len(rays)):
+        ray = rays[k]
+        if keys[k] < own_keys[ray]:
+            own_keys[ray] = keys[k]
+            for i in range(2):
+                own_weights[ray, i] = weights[k, i]
+            for i in range(3):
+                own_normals[ray, i] = normals[k, i]
+            for i in range(values.shape[1]):
+                own_values[ray, i] = values[k, i]
+
+
+@njit(nogil=True, cache=True)
+def read_keys(
+    keys: NDArray[np.uint64], distance: NDArray[np.uint32], facet: NDArray[np.int64], far: int
+) -> None:
+    """Write what keys say: the bits of distances, and facets; ``far`` and -1 for misses."""
+    for k in range(len(keys)):
+        if keys[k] == _MISS:
+            distance[k], facet[k] = far, -1
+        else:
+            distance[k] = keys[k] >> _SHIFT
+            facet[k] = np.int64(keys[k] & _FACET)
