@@ -270,3 +270,50 @@ def test_states_of_both_continue_with_the_same_bits_in_another_simulation(
         sensor.terminate()
     assert files() == whole
     assert len(whole) >= 3
+
+
+#: Sensors whose frames last, and what they tell of what they see.
+LASTING: dict[str, tuple[str, dict[str, Any], list[str]]] = {
+    "rolling": (*SENSORS["rolling"], ["frame.points", "nearest.range", "nearest.azimuth"]),
+    "shutter": (*SENSORS["shutter"], ["frame.count", "nearest.range", "nearest.azimuth"]),
+}
+
+
+@pytest.mark.parametrize("kind", LASTING)
+def test_a_state_goes_on_in_another_scene_as_who_was_not_disturbed(
+    fmu_directory: Path, environment_fmu: Path, scene: str, kind: str
+) -> None:
+    """Of the bodies before the change nothing is left, though their handle was another one."""
+    fmu, parameters, told = LASTING[kind]
+    times = 0.01 * np.arange(41)
+    with (
+        open_fmu(environment_fmu, "near") as near,
+        open_fmu(environment_fmu, "far") as far,
+        open_fmu(fmu_directory / f"{fmu}.fmu", "eye") as sensor,
+    ):
+        for world, off in ((near, 0.0), (far, 20.0)):
+            world.initialize({"scene": scene, **wagon_at(0.0)})
+            for time, after in pairwise(times.tolist()):
+                there = wagon_at(time)
+                there["vehicle_1.position.x"] += off * (1.0 + time)
+                world.set(there)
+                world.step(time, after - time)
+        handle = {"scene_handle": near.get("scene_handle")}
+        sensor.initialize({**parameters, **handle, "write_files": 1, "sample_rate": 5.0})
+
+        def go_on() -> list[dict[str, Any]]:
+            sensor.set({"scene_handle": far.get("scene_handle")})
+            seen = []
+            for time, after in pairwise(times[25:].tolist()):
+                sensor.step(time, after - time)
+                seen.append(sensor.get_all(told))
+            return seen
+
+        for time, after in pairwise(times[:26].tolist()):
+            sensor.step(time, after - time)
+        state, before = sensor.slave.getFMUstate(), sensor.get_all(told)
+        undisturbed = go_on()
+        sensor.slave.setFMUstate(state)
+        assert go_on() == undisturbed
+        assert undisturbed[-1] != before
+        sensor.slave.freeFMUstate(state)
