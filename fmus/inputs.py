@@ -1,5 +1,6 @@
 """The inputs of an instance as a sensor takes them."""
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ class KnownInputs:
     content: bytes
     held: Held
     scene_handle: int
+    is_saved: bool = False  # of a saved state, whose scene is opened when it is needed
 
     def close(self) -> None:
         """Leave the scene."""
@@ -94,6 +96,7 @@ class InputReader:
             raise StateError("the state's held inputs do not fit this FMU")
         known = self._parsed(content, before)
         self._keep_scene(known, before)
+        known.is_saved = True
         return known
 
     def _parsed(self, content: bytes, before: KnownInputs | None) -> KnownInputs:
@@ -130,6 +133,12 @@ class InputReader:
         self._keep_scene(known, before)
         if known.held.scene is None:
             known.held.scene = self._scenes.open(known.scene_handle)
+
+    def open_again(self, known: KnownInputs) -> None:
+        """Give inputs of a saved state their scene, if it is still open: rays may be due in it."""
+        if known.is_saved:
+            with contextlib.suppress(ValueError):  # another process, where nobody has it
+                self.open_scene(known, None)
 
     def _keep_scene(self, known: KnownInputs, before: KnownInputs | None) -> None:
         """Give held inputs the scene that was before, if that has the same handle."""

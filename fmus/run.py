@@ -183,6 +183,8 @@ class SensorRun:
         assert before is not None  # every run begins
         state, held = self._inputs.read(before)
         self._inputs.open_scene(held, before)
+        if held is not before:
+            self._inputs.open_again(before)
         if self._messages is not None:
             try:
                 state = self._messages.take_inputs(time, state, held.held.scene)

@@ -217,8 +217,8 @@ def load_sweeps(lidar: Lidar, cloud: CloudBuffer, body: NDArray[np.float64]) -> 
     cloud.points()
     cloud.pack()
     lidar.sensor_pose(body)
-    for kind in (InstantScan, RollingScan):
-        scan = kind(lidar, 0.0, 3.0)
+    for kind, rate in ((InstantScan, 3.0), (RollingScan, 3.0), (RollingScan, 0.0)):
+        scan = kind(lidar, 0.0, rate)
         scan.know(0.0, body)
         scan.know(0.5, body)
     # Of scenes and their materials, which are read when they are needed.
