@@ -227,8 +227,8 @@ def add_surroundings(view: SceneView, path: Path, light: Light, shop: Shop, glow
     points = shop.points
     coated = plan_rays(path, light, points)
     for index in range(light.rays):
-        look_around(view, path, light, points, shop.words, shop.probe, index, coated)
-        ask(view, path, light, shop.probe)
+        alike = look_around(view, path, light, points, shop.words, shop.probe, index, coated)
+        ask(view, path, light, shop.probe, alike)
         look_on(view, path, light, points, shop.probe, shop.second, shop.third, index)
         add_found(light, points, shop.probe, shop.second, shop.third, shop.sums, index)
     for lane in range(points.held[0]):

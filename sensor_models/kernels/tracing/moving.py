@@ -80,6 +80,11 @@ Cone = tuple[float, float, float, float, float, float, float, float, float, floa
 WIDEST = 0.2
 #: A part of a direction that is less counts as that.
 LEVEL = 1e-30
+#: How far the ray of a lane goes that has none.
+NO_WAY = np.float32(0.0)
+#: Rows of what a cone is made from: of each ray, its cosine with the axis, taken negative, how far
+#: it goes, and how far off it starts, squared.
+BACK, REACH, APART = INVERSE, INVERSE + WIDTH, INVERSE + 2 * WIDTH
 #: Rounding of what a cone and its balls are made of.
 SLACK = 1e-6
 
@@ -127,6 +132,21 @@ def turn_out(view: SceneView, body: int, time: float, vector: Triple) -> Triple:
 
 
 @njit(**LOOSELY)
+def greatest(numbers: NDArray[np.float64], first: int, count: int) -> float:
+    """The greatest of some numbers, a power of two of them, which are lost.
+
+    A loop that keeps the greatest one itself does not become vectors.
+    """
+    half = count // 2
+    while half > 0:
+        for k in range(first, first + half):
+            numbers[k] = max(numbers[k], numbers[k + half])
+        half //= 2
+    most: float = numbers[first]
+    return most
+
+
+@njit(**LOOSELY)
 def cone_of(packet: Packet) -> Cone:
     """A cone that holds all rays of a packet."""
     rays, words, floats = packet.doubles, packet.words, packet.floats
@@ -150,21 +170,41 @@ def cone_of(packet: Packet) -> Cone:
     length = math.sqrt(x * x + y * y + z * z)
     scale = 1.0 / length if length > 0.0 else 0.0
     x, y, z = scale * x, scale * y, scale * z
-    apart, cosine, reach = 0.0, 1.0, 0.0
-    for lane in range(WIDTH):
+    for lane in range(WIDTH):  # what is chosen is only loaded: a choice of sums makes no vectors
         shown = words[VALID + lane] != 0
-        u, v, w = rays[ALONG + lane], rays[ALONG + WIDTH + lane], rays[ALONG + 2 * WIDTH + lane]
-        unit = rays[UNIT + lane]
-        along = (x * u + y * v + z * w) * unit
-        cosine = min(cosine, along if shown else 1.0)
-        reach = max(reach, floats[T_MAX + lane] / unit if shown else 0.0)
-        p, q = rays[PLACE + lane] - a, rays[PLACE + WIDTH + lane] - b
-        r = rays[PLACE + 2 * WIDTH + lane] - c
-        apart = max(apart, p * p + q * q + r * r if shown else 0.0)
+        u = rays[ALONG + lane] if shown else 0.0
+        v = rays[ALONG + WIDTH + lane] if shown else 0.0
+        w = rays[ALONG + 2 * WIDTH + lane] if shown else 0.0
+        p, q = rays[PLACE + lane] if shown else a, rays[PLACE + WIDTH + lane] if shown else b
+        r = rays[PLACE + 2 * WIDTH + lane] if shown else c
+        t_max, unit = floats[T_MAX + lane] if shown else NO_WAY, rays[UNIT + lane]
+        p, q, r = p - a, q - b, r - c
+        back = -(x * u + y * v + z * w) * unit
+        rays[BACK + lane] = back if shown else -1.0
+        rays[REACH + lane] = t_max * ((u * u + v * v + w * w) * unit)
+        rays[APART + lane] = p * p + q * q + r * r
+    apart, reach = math.sqrt(greatest(rays, APART, WIDTH)), greatest(rays, REACH, WIDTH)
+    cone: Cone = cone_about((a, b, c), apart, (x, y, z), -greatest(rays, BACK, WIDTH), reach)
+    return cone
+
+
+@njit(**ACCESS)
+def cone_about(start: Triple, apart: float, axis: Triple, cosine: float, reach: float) -> Cone:
+    """A cone by its axis, of unit length, and the least cosine that a ray has with it."""
     cosine -= SLACK
     if cosine < WIDEST:
         cosine = 0.0
-    return a, b, c, math.sqrt(apart), x, y, z, math.sqrt(1.0 - cosine * cosine), cosine, reach
+    (a, b, c), (x, y, z) = start, axis
+    return a, b, c, apart, x, y, z, math.sqrt(1.0 - cosine * cosine), cosine, reach
+
+
+@njit(**ACCESS)
+def is_near_bodies(bodies: Bodies, cone: Cone, packet: Packet) -> bool:
+    """Whether rays of a cone may meet any body; what the packet notes of bodies is lost."""
+    near = False
+    for block in range(len(bodies.balls)):
+        near |= sift(cone, bodies.balls, block, packet.words, MET)
+    return near
 
 
 @njit(**LOOSELY)
@@ -263,18 +303,19 @@ def aim_some(packet: Packet, bodies: Bodies, body: int, knot: int, begin: int, a
 
 
 @njit(**{**ACCESS, "forceinline": False})
-def trace_bodies(view: SceneView, packet: Packet, part: int, any_hit: bool) -> None:
+def trace_bodies(bodies: Bodies, packet: Packet, part: int, any_hit: bool) -> None:
     """Trace a packet into all movable bodies; hits of others stay where they are nearer.
 
     Which comes first does not matter: of hits at the same distance the owner decides. With
     ``any_hit`` no hits are kept, and a ray that has met something goes no further.
     """
-    words, cone, bodies = packet.words, cone_of(packet), view.bodies
+    words, cone = packet.words, cone_of(packet)
     if cone[8] < 0.0:
         return
     begun, blocks = False, len(bodies.balls)
+    words[MET_BLOCKS] = 1  # the only block says as much of itself
     for group in range(len(bodies.groups)):
-        if not sift(cone, bodies.groups, group, words, MET_BLOCKS):
+        if blocks > 1 and not sift(cone, bodies.groups, group, words, MET_BLOCKS):
             continue
         for k in range(min(BLOCK, blocks - BLOCK * group)):
             if words[MET_BLOCKS + k] != 0:
