@@ -139,7 +139,7 @@ def flow_between(
         np.ascontiguousarray(hits.distance, np.float32).reshape(-1),
         np.ascontiguousarray(hits.owner, np.int32).reshape(-1),
         np.ascontiguousarray(hits.material, np.int32).reshape(-1),
-        found.flow.reshape(-1, 2),
+        found.flow.reshape(-1),
         found.scene.reshape(-1, 3),
         found.mask.reshape(-1),
         bodies=then.bodies,
@@ -161,7 +161,7 @@ def _track(
     return Track(
         rows=axes.shape[0],
         columns=axes.shape[1],
-        axes=np.ascontiguousarray(axes.reshape(-1, 3)),
+        axes=np.ascontiguousarray(axes.reshape(-1)),
         now=np.ascontiguousarray(now.poses),
         then=np.ascontiguousarray(then.poses),
         times=np.linspace(0.0, 1.0, len(now.poses)) if len(now.poses) > 1 else np.zeros(1),

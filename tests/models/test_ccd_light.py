@@ -181,6 +181,53 @@ def test_a_camera_sees_the_plate_as_bright_as_that(tmp_path: Path):
     np.testing.assert_allclose(seen.light, 5.70111e7 * width * math.pi / 16.0, rtol=5e-3)
 
 
+def test_six_bands_each_see_their_part_of_the_spectrum(tmp_path: Path):
+    """A plate reflects each of six bands differently, under light that changes with wavelength.
+
+    Filters are triangles of 20 nm to both sides, within which the plate's reflectance is even and
+    the light a straight line: their integrals are 20 nm times what is in their middles.
+    """
+    middles, width = 1e-9 * np.array([440.0, 540, 640, 740, 840, 940]), 20e-9
+    shares = np.array([0.1, 0.7, 0.3, 0.6, 0.2, 0.5])
+    pairs = ",".join(
+        f"{{ wavelength = {middle + side}, diffuse_reflectance = {share} }}"
+        for middle, share in zip(middles, shares, strict=True)
+        for side in (-30e-9, 30e-9)
+    )
+    text = f"""
+[sky]
+sun_direction = [0, 0, 1]
+sun_spectrum = [[400e-9, 2.0e9], [1000e-9, 1.1e9]]
+sky_spectrum = [[400e-9, 0.5e9], [1000e-9, 0.2e9]]
+[materials.plate]
+kind = "lambert"
+source = "estimate"
+surface = [{pairs}]
+""" + placed("ground", "plate", "plane = { size = [2000, 2000] }")
+    filters = tuple(
+        FilterParameters(curve=f"{m - 20:g}:0 {m:g}:1 {m + 20:g}:0", gain=1.0 + 0.1 * k)
+        for k, m in enumerate(1e9 * middles)
+    )
+    optics = OpticsParameters(width=3, height=3, intrinsics=(40.0, 40.0, 0.0, 0.0), f_number=2.0)
+    picture = PictureParameters(
+        bands=6, infrared_filter=False, exposure_time=0.5, full_scale=8.0, bit_depth=12, gamma=0.5
+    )
+    camera = CcdCamera(optics, picture, filters=filters)
+    with RayScene(load_scene(write_manifest(tmp_path, text))) as rays:
+        seen = camera.expose(rays, DOWN)
+        numbers, lost = camera.develop(rays, seen.light, 0)
+    sun, sky = (np.interp(middles, [400e-9, 1000e-9], ends) for ends in ([2.0, 1.1], [0.5, 0.2]))
+    bright = 1e9 * shares / math.pi * (sun + math.pi * sky)
+    light = math.pi * optics.lens_transmission / (4.0 * 2.0**2) * bright * width
+    np.testing.assert_allclose(seen.light, np.broadcast_to(light, (3, 3, 6)), rtol=1e-5)
+    charge = (1.0 + 0.1 * np.arange(6)) * light * 0.5 / 8.0
+    wanted = np.floor(4095.0 * np.sqrt(charge) + 0.5)  # where the axis is, nothing is vignetted
+    assert wanted.min() > 100.0
+    assert wanted.max() < 4095.0
+    np.testing.assert_array_equal(numbers[1, 1], wanted)
+    assert lost == 0
+
+
 def test_open_ground_has_the_light_of_sun_and_sky(tmp_path: Path):
     found = radiance(tmp_path, EVEN + matt("grey", 0.5) + GROUND)
     np.testing.assert_allclose(found, 0.5 / math.pi * (2.0 + math.pi * 0.3), rtol=1e-5)

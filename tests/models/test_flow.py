@@ -200,6 +200,55 @@ position = [10, 0, 0]
     np.testing.assert_allclose(found.flow[240, ~bar, 0], -12.8, atol=2e-2)
 
 
+@pytest.mark.acceptance("FLOW-10")
+def test_bodies_hide_what_one_ray_after_the_other_says(tmp_path: Path):
+    """Twenty small bodies come before a wall, seen by a camera whose rows have places of their own.
+
+    The twin asks for the nearest surface along each ray from where the camera will be.
+    """
+    text = """
+[meshes.box]
+box = { size = [0.3, 0.3, 0.3] }
+material = "brick"
+[meshes.wall]
+box = { size = [0.001, 100, 60] }
+material = "concrete"
+[[instances]]
+mesh = "wall"
+position = [10, 0, 0]
+"""
+    for k in range(20):
+        text += f'[[bodies]]\nname = "b{k}"\n[[instances]]\nmesh = "box"\nbody = "b{k}"\n'
+    random, along = np.random.default_rng(3), axes()
+    later = np.tile(REST, (20, 1))
+    later[:, :3] = random.uniform((3.0, -4.0, -3.0), (8.0, 4.0, 3.0), (20, 3))
+    away = later.copy()
+    away[:, 0] -= 50.0
+    poses = np.tile(np.append(np.eye(3), np.zeros(3)), (HEIGHT, 1))
+    drawn = poses.copy()
+    drawn[:, 10] = np.linspace(-0.2, -0.6, HEIGHT)
+    with RayScene(load_scene(write_manifest(tmp_path, text))) as opened:
+        opened.move_all(away)
+        opened.commit()
+        seen = opened.trace((0.0, 0.0, 0.0), along)
+        hits = FirstHits(seen.t, seen.instance, seen.material)
+        before = Instants(poses, MovingBodies(away[None]))
+        after = Instants(drawn, MovingBodies(later[None]))
+        found = flow_between(opened, LENS, along, hits, before, after, FlowParameters())
+        opened.move_all(later)
+        opened.commit()
+        starts = np.broadcast_to(drawn[:, None, 9:], along.shape)
+        ways = seen.t[..., None] * along - starts
+        lengths = np.linalg.norm(ways, axis=-1, keepdims=True)
+        nearest = opened.trace(starts, ways / lengths).t
+    hidden = nearest < (1.0 - 1e-3) * lengths[..., 0]
+    asked = (found.mask == VALID) | (found.mask == HIDDEN)
+    assert np.count_nonzero(hidden & asked) > 3000
+    assert np.count_nonzero(asked & ~hidden) > 100_000
+    # A ray's last bit decides at the very edges of bodies.
+    assert np.count_nonzero(((found.mask == HIDDEN) != hidden) & asked) <= 3
+
+
 def test_without_motion_there_is_no_flow(rays):
     flow, scene, mask = flow_at(rays, REST)
     assert not flow.any()

@@ -3,7 +3,13 @@
 ``base`` rays go by the cosine law, one from each cell of a grid of equal shares; ``top`` rays are
 those of a coat, from facets drawn by what the viewer sees of them (Heitz 2018). ``shading`` says
 what they are for. Rays of one number go from all points of a packet together: neighbours mostly lie
-on one surface, and the same cell of their grids is about the same direction.
+on one surface, and the same cell of their grids is about the same direction. Such packets are
+traced as coherent ones, but for cells along the surface, which are as wide as they are flat.
+Measured in the yard with 16 rays a point, in ns a ray, one thread:
+
+                          coherent   in halves
+    12 cells of 16           94         113
+    4 cells at the edge     211         161
 """
 
 import math
@@ -68,6 +74,9 @@ EIGHT = np.uint64(8)
 ONE_BYTE = 1.0 / 256.0
 #: Cells of a grid of draws whose bytes one counter fills.
 CELLS_OF_BLOCK = 16
+#: Rays from neighbours are much alike with so many cells, but for those with such a first draw or
+#: a greater one, which go flat along the surface to all sides.
+ALIKE, FLAT = 16, 0.75
 
 
 @njit(**ACCESS)
@@ -178,8 +187,11 @@ def look_around(
     probe: Probe,
     index: int,
     coated: bool,
-) -> None:
-    """Send the ray of one number from each point; ``coated`` says whether any has top rays."""
+) -> bool:
+    """Send the ray of one number from each point; returns whether these are much alike.
+
+    ``coated`` says whether any point has top rays.
+    """
     own, packet = points.spread, probe.packet
     draw_words(light, points, words, index)
     step_grids(points, words, index)
@@ -191,6 +203,17 @@ def look_around(
     for lane in range(WIDTH):
         probe.rows[NEAREST + lane] = own[LEAST + lane]
     send_all(view, probe)
+    alike: bool = are_alike(light, own)
+    return alike
+
+
+@njit(**ACCESS)
+def are_alike(light: Light, own: Floats) -> bool:
+    """Whether the rays that have just been drawn go about the same way."""
+    flat = 0
+    for lane in range(WIDTH):
+        flat += 1 if (own[DRAW + lane] >= FLAT) & (own[WEIGHT + lane] > 0.0) else 0
+    return flat == 0 and light.rays >= ALIKE
 
 
 @njit(**ACCESS)

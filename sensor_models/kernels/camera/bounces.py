@@ -6,6 +6,7 @@ for each point and material (``shading``) instead of for each ray.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from sensor_models.kernels.camera.points import (
     turned,
 )
 from sensor_models.kernels.camera.probes import (
+    COSINE,
     END,
     FACE,
     LEFT,
@@ -29,6 +31,7 @@ from sensor_models.kernels.camera.probes import (
     NOTHING,
     Probe,
     ask_open,
+    new_probe,
     send_all,
 )
 from sensor_models.kernels.compiling import njit
@@ -49,6 +52,26 @@ BOUNCE_DRAWS = 1 << 60
 MET, SUN, SKY, GROUND = range(4)
 SUMS = 4
 TOP = SUMS
+
+
+class Waiting(NamedTuple):
+    """Rays to the sun from where light bounces, which wait until they fill a packet.
+
+    Of the rays around less than half end where the sun may shine.
+    """
+
+    probe: Probe
+    held: NDArray[np.int64]  # (1,)
+    ids: NDArray[np.int64]  # (WIDTH, 3): where in the sums what they find is added
+    shares: Floats  # (WIDTH,): what is added if nothing is in the way
+
+
+@njit(cache=True)
+def new_waiting() -> Waiting:
+    """Room for the rays of a packet."""
+    return Waiting(
+        new_probe(), np.zeros(1, np.int64), np.zeros((WIDTH, 3), np.int64), np.zeros(WIDTH)
+    )
 
 
 @njit(**ACCESS)
@@ -78,42 +101,74 @@ def look_on(
     light: Light,
     points: Points,
     probe: Probe,
-    second: Probe,
+    waiting: Waiting,
     third: Probe,
+    sums: Floats,
     index: int,
 ) -> None:
     """Send rays on from where light bounces: to the sun, and to the sky where that is wanted."""
     if light.is_sunny:
-        look_to_sun(view, path, light, points, probe, second)
+        look_to_sun(view, path, light, points, probe, waiting, third, sums, index)
     if light.looks_up:
         look_to_sky(view, path, light, points, probe, third, index)
 
 
 @njit(**ACCESS)
 def look_to_sun(
-    view: SceneView, path: Path, light: Light, points: Points, probe: Probe, second: Probe
+    view: SceneView,
+    path: Path,
+    light: Light,
+    points: Points,
+    probe: Probe,
+    waiting: Waiting,
+    third: Probe,
+    sums: Floats,
+    index: int,
 ) -> None:
-    """Find out what is left of the sun where rays have ended."""
-    rays, words, rows = second.packet.doubles, second.packet.words, probe.rows
+    """Have rays to the sun wait, from where others have ended; they go as soon as they are enough.
+
+    ``third`` is room to work out where they start.
+    """
+    own, rows, packet = points.spread, probe.rows, third.packet
     x, y, z = light.toward_sun[0], light.toward_sun[1], light.toward_sun[2]
-    stand_at_bounces(points, probe, second.packet, second.rows)
-    some = 0
-    for lane in range(WIDTH):
-        rays[ALONG + lane] = x
-        rays[ALONG + WIDTH + lane] = y
-        rays[ALONG + 2 * WIDTH + lane] = z
+    stand_at_bounces(points, probe, packet, third.rows)
     for lane in range(WIDTH):
         facing = rows[FACE + lane] * x + rows[FACE + WIDTH + lane] * y
-        facing += rows[FACE + 2 * WIDTH + lane] * z
-        lit = (facing > 0.0) & (probe.found[lane] >= 0)
-        words[VALID + lane] = -1 if lit else 0
-        some += 1 if lit else 0
-    if some == 0:
-        for lane in range(WIDTH):
-            second.rows[LEFT + lane] = 0.0
-        return
-    send_all(view, second)
-    ask_open(view, path, light, second, False)
+        third.rows[COSINE + lane] = facing + rows[FACE + 2 * WIDTH + lane] * z
+    for lane in range(points.held[0]):
+        weight, facing = own[WEIGHT + lane] * rows[LEFT + lane], third.rows[COSINE + lane]
+        if not (facing > 0.0 and probe.found[lane] >= 0 and weight > 0.0):
+            continue
+        place, rays = waiting.held[0], waiting.probe.packet.doubles
+        for k in range(3):
+            rays[PLACE + k * WIDTH + place] = packet.doubles[PLACE + k * WIDTH + lane]
+        rays[SENT + place] = packet.doubles[SENT + lane]
+        waiting.probe.rows[NEAREST + place] = third.rows[NEAREST + lane]
+        waiting.ids[place, 0], waiting.ids[place, 1] = lane, probe.found[lane]
+        waiting.ids[place, 2] = SUN + (0 if index < own[BASES + lane] else TOP)
+        waiting.shares[place] = weight * facing
+        waiting.held[0] = place + 1
+        if place + 1 == WIDTH:
+            add_sunlight(view, path, light, waiting, sums)
+
+
+@njit(**{**ACCESS, "forceinline": False})
+def add_sunlight(view: SceneView, path: Path, light: Light, waiting: Waiting, sums: Floats) -> None:
+    """Add what waiting rays find of the sun to the sums of their points, and forget them."""
+    probe, held, sun = waiting.probe, waiting.held[0], light.toward_sun
+    x, y, z = sun[0], sun[1], sun[2]
+    rays, words = probe.packet.doubles, probe.packet.words
+    for place in range(WIDTH):
+        rays[ALONG + place] = x
+        rays[ALONG + WIDTH + place] = y
+        rays[ALONG + 2 * WIDTH + place] = z
+        words[VALID + place] = -1 if place < held else 0
+    send_all(view, probe)
+    ask_open(view, path, light, probe, False)
+    for place in range(held):
+        lane, material, column = waiting.ids[place]
+        sums[lane, material, column] += waiting.shares[place] * probe.rows[LEFT + place]
+    waiting.held[0] = 0
 
 
 @njit(**ACCESS)
@@ -157,14 +212,12 @@ def add_found(
     light: Light,
     points: Points,
     probe: Probe,
-    second: Probe,
     third: Probe,
     sums: Floats,
     index: int,
 ) -> None:
     """Add what the rays around have found to the sums of their points."""
     own, rows, none = points.spread, probe.rows, sums.shape[1] - 1
-    x, y, z = light.toward_sun[0], light.toward_sun[1], light.toward_sun[2]
     for lane in range(points.held[0]):
         weight = own[WEIGHT + lane] * rows[LEFT + lane]
         if not weight > 0.0:
@@ -175,14 +228,11 @@ def add_found(
             sums[lane, none, first + MET] += weight
             sums[lane, none, first + (SKY if sky else GROUND)] += weight
             continue
-        a, b, c = rows[FACE + lane], rows[FACE + WIDTH + lane], rows[FACE + 2 * WIDTH + lane]
         sums[lane, found, first + MET] += weight
-        if light.is_sunny:
-            facing = max(a * x + b * y + c * z, 0.0)
-            sums[lane, found, first + SUN] += weight * facing * second.rows[LEFT + lane]
         if light.looks_up:
             sky = third.packet.doubles[ALONG + 2 * WIDTH + lane] >= 0.0
             side = first + (SKY if sky else GROUND)
             sums[lane, found, side] += weight * third.rows[LEFT + lane]
         else:
-            sums[lane, found, first + SKY] += 0.5 * weight * (1.0 + c)
+            up = rows[FACE + 2 * WIDTH + lane]
+            sums[lane, found, first + SKY] += 0.5 * weight * (1.0 + up)

@@ -82,6 +82,8 @@ Floats = NDArray[np.float64]
 
 #: Tiles that a thread claims at once.
 CHUNK = 16
+#: Pixels whose bands are summed side by side; all packets hold a multiple of these.
+TOGETHER = 4
 #: Bits of the numbers that draws go by: nodes of a tree, rays of a pixel.
 NODE_BITS, SAMPLE_BITS = 10, 6
 #: Nodes of a tree of the greatest depth.
@@ -338,14 +340,30 @@ def expose_tile(
             take_in(view, path, light, shot, desk, picture, corner, sample)
         if desk.shop.points.held[0] > 0:
             light_points(view, path, light, desk.shop, glow)
-    for lane in range(WIDTH):
-        pixel = pixel_of(shot, corner, lane)
-        if pixel >= 0:
-            for band in range(len(shot.response)):
-                total = 0.0
-                for k in range(glow.shape[1]):
-                    total += shot.response[band, k] * glow[lane, k]
-                picture.light[pixel, band] = total / shot.samples
+    for lane in range(0, WIDTH, TOGETHER):
+        store_light(shot, glow, corner, lane, picture)
+
+
+@njit(**ACCESS)
+def store_light(
+    shot: Shot, glow: Floats, corner: tuple[int, int], first: int, picture: Picture
+) -> None:
+    """Write the bands of ``TOGETHER`` pixels of a tile.
+
+    Each sum waits for its last term, so several are formed side by side.
+    """
+    for band in range(len(shot.response)):
+        a = b = c = d = 0.0
+        for k in range(glow.shape[1]):
+            weight = shot.response[band, k]
+            a += weight * glow[first, k]
+            b += weight * glow[first + 1, k]
+            c += weight * glow[first + 2, k]
+            d += weight * glow[first + 3, k]
+        for k in range(TOGETHER):
+            pixel = pixel_of(shot, corner, first + k)
+            if pixel >= 0:
+                picture.light[pixel, band] = (a, b, c, d)[k] / shot.samples
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -23,8 +23,9 @@ Speed  With a the unit ray of a pixel and d the distance along it, P = d a, and 
        of pixels is worked out row by row in loops without branches or calls, over memory of its
        own, which become vectors as wide as the processor has; the few pixels on bodies that move
        come after. What may be hidden is asked of the ray engine in packets of neighbours, which
-       need no hit (``trace_blocked``), and of nothing where camera and bodies stay in place: what
-       is seen first then was seen first before.
+       need no hit (``trace_blocked``); of movable bodies only where a cone around all rays of a
+       block meets one; and of nothing where camera and bodies stay in place: what is seen first
+       then was seen first before.
 """
 
 import math
@@ -37,6 +38,14 @@ from sensor_models.kernels.camera.ways import Lens, Track, Way, bent, body_way, 
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.tracing import packets
 from sensor_models.kernels.tracing.embree import WIDTH
+from sensor_models.kernels.tracing.moving import (
+    LEVEL,
+    LOOSELY,
+    Cone,
+    cone_about,
+    greatest,
+    is_near_bodies,
+)
 from sensor_models.kernels.tracing.packets import (
     ACCESS,
     ALONG,
@@ -47,7 +56,13 @@ from sensor_models.kernels.tracing.packets import (
     is_valid,
     new_packet,
 )
-from sensor_models.kernels.tracing.rays import claim, is_blocked, set_rays, trace_blocked
+from sensor_models.kernels.tracing.rays import (
+    claim,
+    is_blocked,
+    set_rays,
+    trace_blocked,
+    trace_blocked_at_rest,
+)
 from sensor_models.kernels.tracing.scene_view import SceneView
 from sensor_models.kernels.tracing.sensor_poses import rotate
 
@@ -60,6 +75,8 @@ USUAL_TOLERANCE = 1e-3
 ACROSS = 64
 #: Blocks that a thread claims at once.
 CHUNK = 4
+#: Columns of a tile of most packets.
+FEW = 4
 # Where a row of a block has its numbers: P'/d, or the direction to q' in the world; the distance d
 # or how far to look; where the point is in the image; the mask.
 X, Y, Z, AWAY, U, V, STATE = (ACROSS * k for k in range(7))
@@ -73,7 +90,7 @@ def carry_row(
     """Write d and P'/d of the pixels of a row that see what stands still."""
     g00, g01, g02, g10, g11, g12, g20, g21, g22, t0, t1, t2 = way
     for k in range(count):
-        a, b, c = axes[k, 0], axes[k, 1], axes[k, 2]
+        a, b, c = axes[3 * k], axes[3 * k + 1], axes[3 * k + 2]
         away = np.float64(distance[k])
         near = 1.0 / away
         own[AWAY + k] = away
@@ -135,7 +152,7 @@ def carry_bodies(
         if g[12] != at:
             body_way(track, at, body, g)
             g[12] = at
-        a, b, c = axes[k, 0], axes[k, 1], axes[k, 2]
+        a, b, c = axes[3 * k], axes[3 * k + 1], axes[3 * k + 2]
         x = g[0] * a + g[1] * b + g[2] * c + g[9] * near
         y = g[3] * a + g[4] * b + g[5] * c + g[10] * near
         z = g[6] * a + g[7] * b + g[8] * c + g[11] * near
@@ -152,21 +169,24 @@ def store_row(
     own: Floats,
     flow: NDArray[np.float32],
     mask: NDArray[np.uint8],
-) -> None:
-    """Write the flow of a row, and its mask as far as that is known."""
-    columns, rows = float(track.columns), float(track.rows)
+) -> int:
+    """Write the flow of a row, and its mask as far as that is known; returns how many are good."""
+    columns, rows, good = float(track.columns), float(track.rows), 0
     for k in range(ACROSS):
         u, v = own[U + k], own[V + k]
         inside = (u >= 0.0) & (u < columns) & (v >= 0.0) & (v < rows)
         state = 0.0 if inside else 1.0
         state = 2.0 if u != u else state
-        own[STATE + k] = state if own[AWAY + k] < math.inf else 3.0
+        state = state if own[AWAY + k] < math.inf else 3.0
+        own[STATE + k] = state
+        good += 1 if state == 0.0 else 0
     middle = column + 0.5
     for k in range(count):
-        flow[k, 0] = own[U + k] - (middle + k)
-        flow[k, 1] = own[V + k] - (row + 0.5)
+        flow[2 * k] = own[U + k] - (middle + k)
+        flow[2 * k + 1] = own[V + k] - (row + 0.5)
     for k in range(count):
         mask[k] = np.uint8(own[STATE + k])
+    return good
 
 
 @njit(**ACCESS)
@@ -185,7 +205,7 @@ def store_motion(
         x, y, z = 0.0, 0.0, 0.0
         if away < math.inf:
             p = (away * own[X + k], away * own[Y + k], away * own[Z + k])
-            q = (away * axes[k, 0], away * axes[k, 1], away * axes[k, 2])
+            q = (away * axes[3 * k], away * axes[3 * k + 1], away * axes[3 * k + 2])
             if not track.in_world:
                 x, y, z = p[0] - q[0], p[1] - q[1], p[2] - q[2]
             elif track.moving[owners[k]] >= 0:
@@ -218,23 +238,74 @@ def turn_row(track: Track, at: int, own: Floats) -> None:
 
 
 @njit(**ACCESS)
-def put_tile(track: Track, packet: Packet, own: Floats, ats: NDArray[np.int64], column: int) -> int:
-    """Put the rays of a tile into a packet; returns how many there are."""
-    rays, words, asked = packet.doubles, packet.words, 0
+def copy_few(target: Floats, to: int, source: Floats, first: int) -> None:
+    """Copy the numbers of a row of a tile, as one vector: all are read before any is written."""
+    if TILE[1] == FEW:
+        a, b, c, d = source[first], source[first + 1], source[first + 2], source[first + 3]
+        target[to], target[to + 1], target[to + 2], target[to + 3] = a, b, c, d
+    else:
+        for k in range(TILE[1]):
+            target[to + k] = source[first + k]
+
+
+@njit(**ACCESS)
+def ask_for_tile(packet: Packet, own: Floats, column: int) -> int:
+    """Say which rays of a tile there are; returns how many."""
+    asked = 0
     for i in range(TILE[0]):
-        pose, time, numbers = track.then[ats[i]], track.times[ats[i]], own[i]
         for j in range(TILE[1]):
-            lane, k = i * TILE[1] + j, column + j
-            for axis in range(3):
-                rays[PLACE + axis * WIDTH + lane] = pose[9 + axis]
-            rays[ALONG + lane] = numbers[X + k]
-            rays[ALONG + WIDTH + lane] = numbers[Y + k]
-            rays[ALONG + 2 * WIDTH + lane] = numbers[Z + k]
-            rays[SENT + lane] = time
-            good = numbers[STATE + k] == 0.0
-            words[packets.VALID + lane] = -1 if good else 0
+            good = own[i * ROW_NUMBERS + STATE + column + j] == 0.0
+            packet.words[packets.VALID + i * TILE[1] + j] = -1 if good else 0
             asked += 1 if good else 0
     return asked
+
+
+@njit(**ACCESS)
+def put_tile(
+    view: SceneView, track: Track, packet: Packet, own: Floats, ats: NDArray[np.int64], column: int
+) -> None:
+    """Put the rays of a tile into a packet, as far as they are asked for."""
+    rays = packet.doubles
+    for i in range(TILE[0]):
+        pose, time, first = track.then[ats[i]], track.times[ats[i]], i * ROW_NUMBERS + column
+        x, y, z, lane = pose[9], pose[10], pose[11], i * TILE[1]
+        for k in range(lane, lane + TILE[1]):
+            rays[PLACE + k], rays[PLACE + WIDTH + k], rays[PLACE + 2 * WIDTH + k] = x, y, z
+            rays[SENT + k] = time
+        copy_few(rays, ALONG + lane, own, X + first)
+        copy_few(rays, ALONG + WIDTH + lane, own, Y + first)
+        copy_few(rays, ALONG + 2 * WIDTH + lane, own, Z + first)
+    set_rays(view, packet, math.inf)
+    for i in range(TILE[0]):
+        copy_few(packet.floats, T_MAX + i * TILE[1], own, i * ROW_NUMBERS + AWAY + column)
+
+
+@njit(**LOOSELY)
+def cone_of_block(track: Track, own: Floats, ats: NDArray[np.int64]) -> Cone:
+    """A cone that holds all rays of a block; the places of its pixels in the image are lost."""
+    x = y = z = 0.0
+    for first in range(0, TILE[0] * ROW_NUMBERS, ROW_NUMBERS):
+        for k in range(first, first + ACROSS):
+            good = own[STATE + k] == 0.0
+            x += own[X + k] if good else 0.0
+            y += own[Y + k] if good else 0.0
+            z += own[Z + k] if good else 0.0
+    scale = 1.0 / max(math.sqrt(x * x + y * y + z * z), LEVEL)
+    x, y, z = scale * x, scale * y, scale * z
+    pose, back, reach, apart = track.then[ats[0]], -1.0, 0.0, 0.0
+    a, b, c = pose[9], pose[10], pose[11]
+    for i in range(TILE[0]):
+        first, pose = i * ROW_NUMBERS, track.then[ats[i]]
+        p, q, r = pose[9] - a, pose[10] - b, pose[11] - c
+        apart = max(apart, p * p + q * q + r * r)
+        for k in range(first, first + ACROSS):
+            good, cosine = own[STATE + k] == 0.0, x * own[X + k] + y * own[Y + k] + z * own[Z + k]
+            own[U + k] = -cosine if good else -1.0
+            own[V + k] = own[AWAY + k] if good else 0.0
+        back = max(back, greatest(own, first + U, ACROSS))
+        reach = max(reach, greatest(own, first + V, ACROSS))
+    cone: Cone = cone_about((a, b, c), math.sqrt(apart), (x, y, z), -back, reach)
+    return cone
 
 
 @njit(**ACCESS)
@@ -249,14 +320,17 @@ def look_back(
     mask: NDArray[np.uint8],
 ) -> None:
     """Mask what is hidden in a block: a ray from where the camera will be, nearly as far as it."""
+    bodies, near = view.bodies, False
+    if len(bodies.scenes) > 0:
+        near = is_near_bodies(bodies, cone_of_block(track, own, ats), packet)
     for first in range(0, min(ACROSS, track.columns - column), TILE[1]):
-        if put_tile(track, packet, own, ats, first) == 0:
+        if ask_for_tile(packet, own, first) == 0:
             continue
-        set_rays(view, packet, math.inf)
-        for i in range(TILE[0]):
-            for j in range(TILE[1]):
-                packet.floats[T_MAX + i * TILE[1] + j] = own[i, AWAY + first + j]
-        trace_blocked(view, packet, True)
+        put_tile(view, track, packet, own, ats, first)
+        if near:
+            trace_blocked(view, packet, True)
+        else:
+            trace_blocked_at_rest(view, packet, True)
         for lane in range(WIDTH):
             if is_valid(packet, lane) and is_blocked(packet, lane):
                 i, j = lane // TILE[1], lane % TILE[1]
@@ -267,8 +341,8 @@ def look_back(
 def mark_indirect(track: Track, material: NDArray[np.int32], mask: NDArray[np.uint8]) -> None:
     """Mask what shows something else, of what is good so far."""
     for k in range(len(mask)):
-        if mask[k] == VALID and track.shows_others[material[k]]:
-            mask[k] = INDIRECT
+        shows = track.shows_others[material[k]] != 0  # looked up for all: branches are mispredicted
+        mask[k] = INDIRECT if (mask[k] == VALID) & shows else mask[k]
 
 
 @njit(**{**ACCESS, "forceinline": False})
@@ -292,12 +366,14 @@ def follow_block(
     across = (track.columns + ACROSS - 1) // ACROSS
     row, column = block // across * TILE[0], block % across * ACROSS
     count, down = min(ACROSS, track.columns - column), min(TILE[0], track.rows - row)
-    for i in range(down, TILE[0]):
-        ats[i], own[i, STATE:] = 0, 3.0
+    good = 0
+    for i in range(TILE[0]):
+        ats[i] = row + i if len(track.now) > 1 and i < down else 0
+        own[i * ROW_NUMBERS + STATE : (i + 1) * ROW_NUMBERS] = 3.0
     for i in range(down):
         first = (row + i) * track.columns + column
-        last, at, numbers = first + count, row + i if len(track.now) > 1 else 0, own[i]
-        axes, ats[i] = track.axes[first:last], at
+        last, at, numbers = first + count, ats[i], own[i * ROW_NUMBERS : (i + 1) * ROW_NUMBERS]
+        axes, owners = track.axes[3 * first : 3 * last], owner[first:last]
         way, stays = row_way(track, at)
         carry_row(way, axes, distance[first:last], count, numbers)
         if stays:
@@ -305,13 +381,16 @@ def follow_block(
         else:
             project_row(lens, numbers)
         if track.some_move:
-            carry_bodies(lens, track, at, axes, owner[first:last], numbers, known)
-        store_row(track, row + i, column, count, numbers, flow[first:last], mask[first:last])
+            carry_bodies(lens, track, at, axes, owners, numbers, known)
+        asked = store_row(
+            track, row + i, column, count, numbers, flow[2 * first : 2 * last], mask[first:last]
+        )
         if scene.size:
-            store_motion(track, at, axes, owner[first:last], numbers, scene[first:last])
-        if track.looks_back:
+            store_motion(track, at, axes, owners, numbers, scene[first:last])
+        if track.looks_back and asked > 0:
             turn_row(track, at, numbers)
-    if track.looks_back:
+        good += asked
+    if track.looks_back and good > 0:
         look_back(view, packet, track, own, ats, row, column, mask)
     if len(track.shows_others) > 0:
         for i in range(down):
@@ -333,7 +412,7 @@ def follow(
     mask: NDArray[np.uint8],
 ) -> None:
     """The flow of all pixels; ``view`` has the bodies as they are at t'."""
-    packet, own, ats = new_packet(), np.ones((TILE[0], ROW_NUMBERS)), np.zeros(TILE[0], np.int64)
+    packet, own, ats = new_packet(), np.ones(TILE[0] * ROW_NUMBERS), np.zeros(TILE[0], np.int64)
     known = np.full((track.bodies_now.shape[1], 13), -1.0)
     down, across = (track.rows + TILE[0] - 1) // TILE[0], (track.columns + ACROSS - 1) // ACROSS
     first = claim(claims) * CHUNK

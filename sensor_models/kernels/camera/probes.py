@@ -93,10 +93,10 @@ def send_all(view: SceneView, probe: Probe) -> None:
         probe.found[lane] = ON_ITS_WAY if packet.words[VALID + lane] != 0 else NO_RAY
 
 
-@njit(**{**ACCESS, "forceinline": False})
-def ask(view: SceneView, path: Path, light: Light, probe: Probe) -> None:
+@njit(**ACCESS)
+def ask(view: SceneView, path: Path, light: Light, probe: Probe, coherent: bool) -> None:
     """Find out where the rays end that were sent."""
-    trace_quickly(view, probe.packet, False)
+    trace_quickly(view, probe.packet, coherent)
     for _ in range(MOST_PANES):
         note(view, probe)
         if not light.has_glass or meet_glass(path, light, probe) == 0:
@@ -113,7 +113,7 @@ def ask(view: SceneView, path: Path, light: Light, probe: Probe) -> None:
             probe.found[lane] = NOTHING
 
 
-@njit(**{**ACCESS, "forceinline": False})
+@njit(**ACCESS)
 def ask_open(view: SceneView, path: Path, light: Light, probe: Probe, coherent: bool) -> None:
     """Find out what is left of the rays that were sent where nothing is: 0 of others."""
     packet, rows, dimmed = probe.packet, probe.rows, 0
@@ -128,18 +128,23 @@ def ask_open(view: SceneView, path: Path, light: Light, probe: Probe, coherent: 
     if not light.has_glass:
         return
     for lane in range(WIDTH):
-        again = rows[LEFT + lane] > 0.0 and hits_found(packet, lane) > 0
+        again = (rows[LEFT + lane] > 0.0) & (hits_found(packet, lane) > 0)
         probe.found[lane] = ON_ITS_WAY if again else NO_RAY
         dimmed += 1 if again else 0
-    if dimmed == 0:
-        return
+    if dimmed > 0:
+        dim(view, path, light, probe)
+
+
+@njit(**{**ACCESS, "forceinline": False})
+def dim(view: SceneView, path: Path, light: Light, probe: Probe) -> None:
+    """Find out what glass leaves of the rays that are on their way, which meet nothing else."""
     for lane in range(WIDTH):
         if probe.found[lane] == NO_RAY:
-            drop_ray(packet, lane)
-    ask(view, path, light, probe)
+            drop_ray(probe.packet, lane)
+    ask(view, path, light, probe, False)
     for lane in range(WIDTH):
         if probe.found[lane] >= 0:
-            rows[LEFT + lane] = 0.0
+            probe.rows[LEFT + lane] = 0.0
 
 
 @njit(**ACCESS)

@@ -39,8 +39,11 @@ from sensor_models.kernels.camera.bounces import (
     SUMS,
     SUN,
     TOP,
+    Waiting,
     add_found,
+    add_sunlight,
     look_on,
+    new_waiting,
 )
 from sensor_models.kernels.camera.lights import CONSTANT, SLOPE, SQUARE, Light
 from sensor_models.kernels.camera.points import (
@@ -99,7 +102,7 @@ class Shop(NamedTuple):
 
     points: Points
     probe: Probe
-    second: Probe  # of a bounce, toward the sun
+    waiting: Waiting  # rays of bounces, toward the sun
     third: Probe  # of a bounce, to the sky
     into: Floats  # (n,): what base rays bring to a point
     onto: Floats  # (n,): what top rays bring
@@ -113,7 +116,7 @@ def new_shop(wavelengths: int, materials: int) -> Shop:
     return Shop(
         new_points(wavelengths),
         new_probe(),
-        new_probe(),
+        new_waiting(),
         new_probe(),
         np.zeros(wavelengths),
         np.zeros(wavelengths),
@@ -227,10 +230,12 @@ def add_surroundings(view: SceneView, path: Path, light: Light, shop: Shop, glow
     points = shop.points
     coated = plan_rays(path, light, points)
     for index in range(light.rays):
-        look_around(view, path, light, points, shop.words, shop.probe, index, coated)
-        ask(view, path, light, shop.probe)
-        look_on(view, path, light, points, shop.probe, shop.second, shop.third, index)
-        add_found(light, points, shop.probe, shop.second, shop.third, shop.sums, index)
+        alike = look_around(view, path, light, points, shop.words, shop.probe, index, coated)
+        ask(view, path, light, shop.probe, alike)
+        look_on(view, path, light, points, shop.probe, shop.waiting, shop.third, shop.sums, index)
+        add_found(light, points, shop.probe, shop.third, shop.sums, index)
+    if shop.waiting.held[0] > 0:
+        add_sunlight(view, path, light, shop.waiting, shop.sums)
     for lane in range(points.held[0]):
         material, ray = points.ids[lane, MATERIAL_OF], points.ids[lane, RAY_OF]
         base = points.spread[BASES + lane]

@@ -48,7 +48,7 @@ class Track(NamedTuple):
 
     rows: int
     columns: int
-    axes: Floats  # (pixels, 3), unit rays
+    axes: Floats  # (pixels * 3,), unit rays
     now: Floats  # (1 or rows, 12), poses of the camera
     then: Floats  # likewise
     times: Floats  # (1 or rows,): instants of the rows, as shares of the frame

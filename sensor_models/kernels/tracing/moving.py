@@ -82,9 +82,14 @@ NO_RAYS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0)
 WIDEST = 0.2
 #: A part of a direction that is less counts as that.
 LEVEL = 1e-30
-#: Rounding of what a cone and its balls are made of, and by how much the squares of directions may
-#: differ from 1 that are taken for unit vectors.
-SLACK, UNEVEN = 4e-6, 1e-6
+#: How far the ray of a lane goes that has none.
+NO_WAY = np.float32(0.0)
+#: Rows of what a cone is made from: of each ray, its cosine with the axis, taken negative, how far
+#: it goes, and how far off it starts, squared.
+BACK, REACH, APART = INVERSE, INVERSE + WIDTH, INVERSE + 2 * WIDTH
+#: By how much the squares of directions that are taken for unit vectors differ from 1, added up,
+#: and the rounding of what a cone and its balls are made of.
+UNEVEN, SLACK = 4e-6, 6e-6
 
 #: Sums and extremes may be taken in any order, for vectors: what is computed with it never decides
 #: on a hit. Rays that are traced have no NaN; what lanes without a ray make of theirs is not taken.
@@ -129,17 +134,33 @@ def turn_out(view: SceneView, body: int, time: float, vector: Triple) -> Triple:
     )
 
 
+@njit(**LOOSELY)
+def greatest(numbers: NDArray[np.float64], first: int, count: int) -> float:
+    """The greatest of some numbers, a power of two of them, which are lost.
+
+    A loop that keeps the greatest one itself does not become vectors.
+    """
+    half = count // 2
+    while half > 0:
+        for k in range(first, first + half):
+            numbers[k] = max(numbers[k], numbers[k + half])
+        half //= 2
+    most: float = numbers[first]
+    return most
+
+
 @njit(**ACCESS)
 def cone_of(packet: Packet) -> Cone:
     """A cone that holds all rays of a packet."""
     first = first_ray(packet)
     if first < 0:
         return NO_RAYS
-    along = direction_of_all(packet)
-    if along[3] > UNEVEN:
-        cone: Cone = cone_of_any(packet, first)
+    x, y, z, uneven = direction_of_all(packet)
+    if uneven > UNEVEN:
+        x, y, z = bring_to_unit_length(packet)
+        cone: Cone = cone_around(packet, first, (x, y, z), True)
     else:
-        cone = cone_around(packet, first, (along[0], along[1], along[2]))
+        cone = cone_around(packet, first, (x, y, z), False)
     return cone
 
 
@@ -154,10 +175,9 @@ def first_ray(packet: Packet) -> int:
 
 @njit(**LOOSELY)
 def direction_of_all(packet: Packet) -> tuple[float, float, float, float]:
-    """The sum of the directions of a packet's rays, and by how much a square is not 1 at most.
+    """The sum of the directions of a packet's rays, and how far from 1 their squares are in all.
 
-    These loops are about numbers of 32 bits, with neither root nor division: every packet comes
-    here, and took longer for its cone than for all bodies that it then did not meet.
+    Directions are unit vectors as a rule: then neither roots nor divisions are needed.
     """
     floats, words = packet.floats, packet.words
     zero, one = np.float32(0.0), np.float32(1.0)
@@ -167,47 +187,16 @@ def direction_of_all(packet: Packet) -> tuple[float, float, float, float]:
         # A lane without a ray may hold anything, and 0 times infinity would be in the sum.
         u = floats[DIRECTION + lane] if shown else zero
         v = floats[DIRECTION + WIDTH + lane] if shown else zero
-        w = floats[DIRECTION + 2 * WIDTH + lane] if shown else zero
-        x, y, z = x + u, y + v, z + w
-        uneven = max(uneven, abs(u * u + v * v + w * w - one) if shown else zero)
+        w = floats[DIRECTION + 2 * WIDTH + lane] if shown else one
+        x, y, z = x + u, y + v, z + (w if shown else zero)
+        uneven += abs(u * u + v * v + w * w - one)
     return float(x), float(y), float(z), float(uneven)
 
 
-@njit(**LOOSELY)
-def cone_around(packet: Packet, first: int, along: Triple) -> Cone:
-    """A cone about a direction that holds all rays of a packet, which are unit vectors."""
-    rays, words, floats = packet.doubles, packet.words, packet.floats
-    x, y, z = along
-    length = math.sqrt(x * x + y * y + z * z)
-    scale = 1.0 / length if length > 0.0 else 0.0
-    x, y, z = scale * x, scale * y, scale * z
-    p, q, r = np.float32(x), np.float32(y), np.float32(z)
-    one, zero = np.float32(1.0), np.float32(0.0)
-    narrow, reach = one, zero
-    for lane in range(WIDTH):
-        shown = words[VALID + lane] != 0
-        u, v = floats[DIRECTION + lane], floats[DIRECTION + WIDTH + lane]
-        w = floats[DIRECTION + 2 * WIDTH + lane]
-        narrow = min(narrow, p * u + q * v + r * w if shown else one)
-        reach = max(reach, floats[T_MAX + lane] if shown else zero)
-    a, b, c = rays[PLACE + first], rays[PLACE + WIDTH + first], rays[PLACE + 2 * WIDTH + first]
-    apart = 0.0
-    for lane in range(WIDTH):
-        shown = words[VALID + lane] != 0
-        d, e = rays[PLACE + lane] - a, rays[PLACE + WIDTH + lane] - b
-        f = rays[PLACE + 2 * WIDTH + lane] - c
-        apart = max(apart, d * d + e * e + f * f if shown else 0.0)
-    cosine = max(float(narrow) - SLACK, 0.0)
-    if cosine < WIDEST:
-        cosine = 0.0
-    sine = math.sqrt(1.0 - cosine * cosine)
-    return a, b, c, math.sqrt(apart), x, y, z, sine, cosine, float(reach) * (1.0 + SLACK)
-
-
 @njit(**{**LOOSELY, "forceinline": False})
-def cone_of_any(packet: Packet, first: int) -> Cone:
-    """A cone that holds all rays of a packet, whose directions have any lengths."""
-    rays, words, floats = packet.doubles, packet.words, packet.floats
+def bring_to_unit_length(packet: Packet) -> Triple:
+    """The sum of the directions of rays of any lengths, whose inverses are kept in ``UNIT``."""
+    rays, words = packet.doubles, packet.words
     x = y = z = 0.0
     for lane in range(WIDTH):
         shown = words[VALID + lane] != 0
@@ -218,25 +207,57 @@ def cone_of_any(packet: Packet, first: int) -> Cone:
         scale = 1.0 / math.sqrt(square if shown else 1.0) if shown else 0.0
         rays[UNIT + lane] = scale
         x, y, z = x + scale * u, y + scale * v, z + scale * w
-    a, b, c = rays[PLACE + first], rays[PLACE + WIDTH + first], rays[PLACE + 2 * WIDTH + first]
+    return x, y, z
+
+
+@njit(**LOOSELY)
+def cone_around(packet: Packet, first: int, along: Triple, any_length: bool) -> Cone:
+    """A cone about a direction that holds all rays of a packet."""
+    rays, words, floats = packet.doubles, packet.words, packet.floats
+    x, y, z = along
     length = math.sqrt(x * x + y * y + z * z)
     scale = 1.0 / length if length > 0.0 else 0.0
     x, y, z = scale * x, scale * y, scale * z
-    apart, cosine, reach = 0.0, 1.0, 0.0
-    for lane in range(WIDTH):
+    a, b, c = rays[PLACE + first], rays[PLACE + WIDTH + first], rays[PLACE + 2 * WIDTH + first]
+    for lane in range(WIDTH):  # what is chosen is only loaded: a choice of sums makes no vectors
         shown = words[VALID + lane] != 0
-        u, v, w = rays[ALONG + lane], rays[ALONG + WIDTH + lane], rays[ALONG + 2 * WIDTH + lane]
-        unit = rays[UNIT + lane]
-        along = (x * u + y * v + z * w) * unit
-        cosine = min(cosine, along if shown else 1.0)
-        reach = max(reach, floats[T_MAX + lane] / unit if shown else 0.0)
-        p, q = rays[PLACE + lane] - a, rays[PLACE + WIDTH + lane] - b
-        r = rays[PLACE + 2 * WIDTH + lane] - c
-        apart = max(apart, p * p + q * q + r * r if shown else 0.0)
-    cosine -= SLACK
+        u = rays[ALONG + lane] if shown else 0.0
+        v = rays[ALONG + WIDTH + lane] if shown else 0.0
+        w = rays[ALONG + 2 * WIDTH + lane] if shown else 0.0
+        p, q = rays[PLACE + lane] if shown else a, rays[PLACE + WIDTH + lane] if shown else b
+        r = rays[PLACE + 2 * WIDTH + lane] if shown else c
+        t_max = floats[T_MAX + lane] if shown else NO_WAY
+        p, q, r = p - a, q - b, r - c
+        back, reach = -(x * u + y * v + z * w), float(t_max)
+        if any_length:
+            unit = rays[UNIT + lane]
+            back, reach = back * unit, reach * ((u * u + v * v + w * w) * unit)
+        rays[BACK + lane] = back if shown else -1.0
+        rays[REACH + lane] = reach
+        rays[APART + lane] = p * p + q * q + r * r
+    apart = math.sqrt(greatest(rays, APART, WIDTH))
+    reach = greatest(rays, REACH, WIDTH) * (1.0 + SLACK)
+    cone: Cone = cone_about((a, b, c), apart, (x, y, z), -greatest(rays, BACK, WIDTH), reach)
+    return cone
+
+
+@njit(**ACCESS)
+def cone_about(start: Triple, apart: float, axis: Triple, cosine: float, reach: float) -> Cone:
+    """A cone by its axis, of unit length, and the least cosine that a ray has with it."""
+    cosine = min(cosine, 1.0) - SLACK
     if cosine < WIDEST:
         cosine = 0.0
-    return a, b, c, math.sqrt(apart), x, y, z, math.sqrt(1.0 - cosine * cosine), cosine, reach
+    (a, b, c), (x, y, z) = start, axis
+    return a, b, c, apart, x, y, z, math.sqrt(1.0 - cosine * cosine), cosine, reach
+
+
+@njit(**ACCESS)
+def is_near_bodies(bodies: Bodies, cone: Cone, packet: Packet) -> bool:
+    """Whether rays of a cone may meet any body; what the packet notes of bodies is lost."""
+    near = False
+    for block in range(len(bodies.balls)):
+        near |= sift(cone, bodies.balls, block, packet.words, MET)
+    return near
 
 
 @njit(**LOOSELY)
@@ -335,18 +356,19 @@ def aim_some(packet: Packet, bodies: Bodies, body: int, knot: int, begin: int, a
 
 
 @njit(**{**ACCESS, "forceinline": False})
-def trace_bodies(view: SceneView, packet: Packet, part: int, any_hit: bool) -> None:
+def trace_bodies(bodies: Bodies, packet: Packet, part: int, any_hit: bool) -> None:
     """Trace a packet into all movable bodies; hits of others stay where they are nearer.
 
     Which comes first does not matter: of hits at the same distance the owner decides. With
     ``any_hit`` no hits are kept, and a ray that has met something goes no further.
     """
-    words, cone, bodies = packet.words, cone_of(packet), view.bodies
+    words, cone = packet.words, cone_of(packet)
     if cone[8] < 0.0:
         return
     begun, blocks = False, len(bodies.balls)
+    words[MET_BLOCKS] = 1  # the only block says as much of itself
     for group in range(len(bodies.groups)):
-        if not sift(cone, bodies.groups, group, words, MET_BLOCKS):
+        if blocks > 1 and not sift(cone, bodies.groups, group, words, MET_BLOCKS):
             continue
         for k in range(min(BLOCK, blocks - BLOCK * group)):
             if words[MET_BLOCKS + k] != 0:

@@ -212,6 +212,14 @@ def trace_blocked(view: SceneView, packet: Packet, coherent: bool) -> None:
 
 
 @njit(**ACCESS)
+def trace_blocked_at_rest(view: SceneView, packet: Packet, coherent: bool) -> None:
+    """As ``trace_blocked``, for rays that are known to be near no movable body."""
+    packet.words[FLAGS] = RAY_QUERY_COHERENT if coherent else 0
+    if view.handles[SURFACES] != 0:
+        occlude(packet, view.handles[SURFACES])
+
+
+@njit(**ACCESS)
 def trace_opaque(
     view: SceneView, packet: Packet, coherent: bool, is_clear: NDArray[np.int32]
 ) -> None:
@@ -235,7 +243,7 @@ def _block(view: SceneView, packet: Packet) -> None:
     if view.handles[SURFACES] != 0:
         occlude(packet, view.handles[SURFACES])
     if len(view.bodies.scenes) > 0:
-        trace_bodies(view, packet, SURFACES, True)
+        trace_bodies(view.bodies, packet, SURFACES, True)
 
 
 @njit(**ACCESS)
@@ -325,7 +333,7 @@ def _trace(view: SceneView, packet: Packet, part: int) -> None:
     if view.handles[part] != 0:
         intersect(packet, view.handles[part])
     if len(view.bodies.scenes) > 0:
-        trace_bodies(view, packet, part, False)
+        trace_bodies(view.bodies, packet, part, False)
 
 
 def filter_addresses() -> tuple[int, ...]:
