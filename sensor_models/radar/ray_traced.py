@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from sensor_models.core.frames import matrix_from_quaternion
 from sensor_models.core.random import stream_key
+from sensor_models.kernels.radar.batches import parts_of
 from sensor_models.kernels.radar.cells import look, spread
 from sensor_models.kernels.radar.noise import add_noise
 from sensor_models.kernels.radar.shooting import PAGE, PATH_SIZE, Cells, Pages, shoot
@@ -300,11 +301,12 @@ class RayTracedRadar:
         places, starts = self._sorted(rays, paths, blocks)
         shape = (samples, chirps, *self._sectors())
         strongest = Strongest(np.zeros(shape, np.float32), np.full(shape, -1, np.int32))
-        if self._slabs.shape != (blocks, chirps, SPAN * 2 * channels):
-            self._slabs = np.zeros((blocks, chirps, SPAN * 2 * channels), np.float32)
+        room = blocks, chirps, SPAN * parts_of(channels)
+        if self._slabs.shape != room:
+            self._slabs = np.zeros(room, np.float32)
         rows = Strongest(strongest.power.reshape(-1), strongest.entity.reshape(-1))
         rays.run(
-            add_paths, paths.pages, wave, places, starts, *self._tables, self._slabs, rows,
+            add_paths, *paths.pages.flat, wave, places, starts, *self._tables, self._slabs, rows,
             self._sectors(),
         )  # fmt: skip
         if own.tracing.synthesis == Synthesis.beat or min(samples, chirps) < FEWEST:
@@ -338,7 +340,7 @@ class RayTracedRadar:
         wave, window = self.radio.kernel_waveform, self.parameters.window
         channels = len(wave.transmitters) * len(wave.receivers)
         signal = np.zeros((wave.chirps, wave.samples, channels), complex)
-        rays.run(beat, paths.pages, wave, places, signal)
+        rays.run(beat, paths.pages.flat[0], wave, places, signal)
         along = centred_transform(wave.samples, int(window.range), signed=False)
         over = centred_transform(wave.chirps, int(window.doppler), signed=True)
         cube = along(signal.transpose(1, 0, 2))
@@ -370,9 +372,12 @@ def _window(values: Floats, first: float, step: float, count: int) -> slice:
 
 
 def new_pages(count: int) -> Pages:
-    """Room for paths."""
+    """Room for paths, each of them in one line of the cache."""
+    memory = np.empty(8 * PATH_SIZE * (count * PAGE + 1), np.uint8)
+    first = -memory.ctypes.data % (8 * PATH_SIZE)
+    numbers = memory[first : first + 8 * PATH_SIZE * count * PAGE].view(float)
     return Pages(
-        np.empty((count, PAGE, PATH_SIZE)),
+        numbers.reshape(count, PAGE, PATH_SIZE),
         np.empty((count, PAGE), np.int32),
         np.zeros((count, 3), np.int64),
         np.zeros(1, np.int64),

@@ -137,6 +137,11 @@ class Pages(NamedTuple):
     claims: Ints  # (1,): pages taken, which may be more than there are
     lost: Ints  # (1,): tubes that the stack had no room for
 
+    @property
+    def flat(self) -> tuple[Floats, NDArray[np.int32]]:
+        """Paths and their entities, page after page."""
+        return self.numbers.reshape(-1, PATH_SIZE), self.entities.reshape(-1)
+
 
 class Room(NamedTuple):
     """What a thread works with."""
