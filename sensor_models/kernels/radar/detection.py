@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
-from sensor_models.kernels.options import INLINE
+from sensor_models.kernels.options import INLINE, PLAIN
 from sensor_models.kernels.tracing.rays import claim
 from sensor_models.kernels.tracing.scene_view import SceneView
 
@@ -111,23 +111,43 @@ def find_peaks(
 
     ``height`` is how many directions lie above each other. What is below ``least`` is none.
     """
-    samples, chirps, directions = powers.shape
+    row = claim(claims)
+    while row < len(powers):
+        for chirp in range(powers.shape[1]):
+            _find_in_line(powers, row, chirp, height, test, alpha, least, found)
+        row = claim(claims)
+
+
+@njit(**PLAIN)
+def _find_in_line(
+    powers: Powers,
+    row: int,
+    chirp: int,
+    height: int,
+    test: tuple[int, int, int, int],
+    alpha: float,
+    least: float,
+    found: NDArray[np.bool_],
+) -> None:
+    """Mark the peaks of a cell of range and Doppler that stand out."""
+    directions = powers.shape[2]
     width = directions // height
-    line = np.empty(samples, np.float32)
-    chirp = claim(claims)
-    while chirp < chirps:
-        for direction in range(directions):
-            line[:] = powers[:, chirp, direction]
-            for row in range(samples):
-                found[row, chirp, direction] = False
-                if line[row] < least:
-                    continue
-                if row > 0 and line[row - 1] > line[row]:
-                    continue
-                if row + 1 < samples and line[row + 1] > line[row]:
-                    continue
-                if not stands_out(line, row, test[0], test[1], test[2], test[3], alpha):
-                    continue
-                z, y = direction // width, direction % width
-                found[row, chirp, direction] = _is_peak(powers, row, chirp, y, z, height)
-        chirp = claim(claims)
+    before, after = max(row - 1, 0), min(row + 1, len(powers) - 1)
+    here, one, other = powers[row, chirp], powers[before, chirp], powers[after, chirp]
+    marks = found[row, chirp]
+    # Most cells have a higher neighbour, which ones is chance: these are loops without branches.
+    for place in range(directions):
+        power = here[place]
+        marks[place] = (power >= least) & (one[place] <= power) & (other[place] <= power)
+    for z in range(height):
+        for y in range(1, width - 1):
+            place = z * width + y
+            power = here[place]
+            marks[place] &= (here[place - 1] <= power) & (here[place + 1] <= power)
+    for place in range(directions):
+        if not marks[place]:
+            continue
+        z, y = divmod(place, width)
+        marks[place] = _is_peak(powers, row, chirp, y, z, height) and stands_out(
+            powers[:, chirp, place], row, test[0], test[1], test[2], test[3], alpha
+        )

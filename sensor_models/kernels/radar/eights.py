@@ -27,7 +27,9 @@ _S0, _S1, _S2, _S3, _S4 = (
 _C1, _C2, _C3, _C4, _C5 = (
     np.float32((-1) ** k * (2.0 * math.pi) ** (2 * k) / math.factorial(2 * k)) for k in range(1, 6)
 )
-_ONE = np.float32(1.0)
+_QUARTER, _ONE, _TWO, _FOUR = (np.float32(number) for number in (0.25, 1.0, 2.0, 4.0))
+#: Added to a small number and taken off again, it leaves the nearest whole number.
+_WHOLE = np.float32(1.5 * 2.0**23)
 
 
 def _vector() -> Any:
@@ -63,6 +65,40 @@ def add_eight(_context: Any, _target: Any, _source: Any, _weight: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.intp, types.intp, types.float32), emit
+
+
+@intrinsic
+def add_eight_to_both(
+    _context: Any, _target: Any, _other: Any, _source: Any, _weight: Any, _other_weight: Any
+) -> Any:
+    """As ``add_eight`` to two, each with a weight of its own; they do not lap over."""
+    from numba import types
+
+    def emit(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        target, other, source = (_at(builder, address) for address in arguments[:3])
+        numbers = builder.load(source, align=4)
+        sums = [
+            builder.fadd(builder.load(place, align=4), builder.fmul(_all(builder, weight), numbers))
+            for place, weight in zip((target, other), arguments[3:], strict=True)
+        ]
+        for place, total in zip((target, other), sums, strict=True):
+            builder.store(total, place, align=4)
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.intp, types.intp, types.float32, types.float32), emit
+
+
+@intrinsic
+def copy_eight(_context: Any, _target: Any, _source: Any) -> Any:
+    """Write as much memory as eight numbers take to another address."""
+    from numba import types
+
+    def emit(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        target, source = (_at(builder, address) for address in arguments)
+        builder.store(builder.load(source, align=4), target, align=4)
+        return context.get_dummy_value()
+
+    return types.void(types.intp, types.intp), emit
 
 
 @intrinsic
@@ -160,15 +196,15 @@ def fetch(_context: Any, _address: Any) -> Any:
 @njit(**INLINE)
 def single_cosine_and_sine(turns: float) -> tuple[np.float32, np.float32]:
     """The cosine and the sine of an angle in turns, as float32: to 1e-7 (``math.turns``)."""
-    left = turns - rounded(turns)
-    quarter = rounded(4.0 * left)
-    f = np.float32(left - 0.25 * quarter)
+    left = np.float32(turns - rounded(turns))
+    quarter = (_FOUR * left + _WHOLE) - _WHOLE
+    f = left - _QUARTER * quarter
     q = f * f
     s = f * (_S0 + q * (_S1 + q * (_S2 + q * (_S3 + q * _S4))))
     c = _ONE + q * (_C1 + q * (_C2 + q * (_C3 + q * (_C4 + q * _C5))))
-    odd = abs(quarter) == 1.0
+    odd, half = abs(quarter) == _ONE, abs(quarter) == _TWO
     along, across = (s, c) if odd else (c, s)
     # A quarter on, cos -> -sin and sin -> cos; half a turn changes both signs.
-    x = -along if (quarter == 1.0) | (abs(quarter) == 2.0) else along
-    y = -across if (quarter == -1.0) | (abs(quarter) == 2.0) else across
+    x = -along if (quarter == _ONE) | half else along
+    y = -across if (quarter == -_ONE) | half else across
     return x, y

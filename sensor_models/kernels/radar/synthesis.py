@@ -50,7 +50,7 @@ from sensor_models.kernels.radar.batches import (
     wrapped,
 )
 from sensor_models.kernels.radar.compiling import CALLED
-from sensor_models.kernels.radar.eights import BYTES, add_eight, mix_eight
+from sensor_models.kernels.radar.eights import BYTES, add_eight, add_eight_to_both, mix_eight
 from sensor_models.kernels.radar.shooting import (
     PATH_IM,
     PATH_IN_Y,
@@ -174,38 +174,39 @@ def _weigh(range_rows: Singles, batch: Batch, lane: int, weights: Singles) -> No
 
 
 @njit(**ACCESS)
-def _add_row(row: int, factor: float, weights: Singles, parts: int, size: int) -> None:
-    """Add a path to a row of Doppler, from its first cell of range on.
-
-    ``row`` and ``parts`` are addresses, ``size`` that of a cell, in bytes.
-    """
-    share = np.float32(factor)
-    for cell in range(2 * REACH + 1):
-        weight, target = share * weights[cell], row + cell * size
-        for part in range(0, size, BYTES):
-            add_eight(target + part, parts + part, weight)
+def _row_at(bench: Bench, row: int) -> int:
+    """The address of a row of Doppler, which is empty if it was not used yet."""
+    if not bench.used[row]:
+        bench.used[row] = True
+        bench.rows[row, :] = 0.0
+    address: int = bench.rows.ctypes.data + 4 * bench.rows.shape[1] * row
+    return address
 
 
 @njit(**ACCESS)
 def _add_path(wave: Waveform, lane: int, range_rows: Singles, bench: Bench, block: int) -> None:
-    """Add a path of a batch to its rows of Doppler."""
-    columns, rows, used = bench.batch.columns, bench.rows, bench.used
-    _weigh(range_rows, bench.batch, lane, bench.weights)
-    size = len(bench.batch.parts) // BATCH
-    parts = bench.batch.parts.ctypes.data + 4 * lane * size
-    first = int(columns[MIDDLE * BATCH + lane]) - block * BLOCK
-    row, share = int(columns[ROW * BATCH + lane]), columns[ROW_SHARE * BATCH + lane]
-    for step in range(2):
-        at_row, factor = row + step, share if step else 1.0 - share
-        if factor == 0.0:
-            continue
-        if at_row == ROWS * wave.chirps:
-            at_row, factor = 0, -factor if wave.chirps % 2 == 0 else factor
-        if not used[at_row]:
-            used[at_row] = True
-            rows[at_row, :] = 0.0
-        place = rows.ctypes.data + 4 * (at_row * rows.shape[1] + first * size)
-        _add_row(place, factor, bench.weights, parts, 4 * size)
+    """Add a path of a batch to the rows of Doppler on both sides of it, or to the one it is on."""
+    columns, weights = bench.batch.columns, bench.weights
+    _weigh(range_rows, bench.batch, lane, weights)
+    size = 4 * len(bench.batch.parts) // BATCH  # bytes of a cell
+    source = bench.batch.parts.ctypes.data + lane * size
+    first = size * (int(columns[MIDDLE * BATCH + lane]) - block * BLOCK)
+    row, share = int(columns[ROW * BATCH + lane]), np.float32(columns[ROW_SHARE * BATCH + lane])
+    here, more = _row_at(bench, row) + first, np.float32(1.0) - share
+    if share == np.float32(0.0):
+        for cell in range(2 * REACH + 1):
+            for part in range(0, size, BYTES):
+                add_eight(here + cell * size + part, source + part, weights[cell])
+        return
+    if row + 1 < ROWS * wave.chirps:
+        there = _row_at(bench, row + 1) + first
+    else:
+        there, share = _row_at(bench, 0) + first, -share if wave.chirps % 2 == 0 else share
+    for cell in range(2 * REACH + 1):
+        one, other = more * weights[cell], share * weights[cell]
+        for part in range(0, size, BYTES):
+            at = cell * size + part
+            add_eight_to_both(here + at, there + at, source + part, one, other)
 
 
 @njit(**CALLED)
