@@ -163,7 +163,8 @@ class Detector:
         test = int(cfar.type), cfar.window, cfar.guard, cfar.rank
         # Without noise a threshold would find the rounding of sums.
         least = 0.0 if self.parameters.tracing.noise else self._alpha * self.radio.noise
-        rays.run(find_peaks, powers, len(self._w), test, self._alpha, least, self._found)
+        lines, found = (whole.reshape(len(whole), -1) for whole in (powers, self._found))
+        rays.run(find_peaks, powers, lines, len(self._w), test, self._alpha, least, found)
         return self._found
 
     def _is_side_lobe(

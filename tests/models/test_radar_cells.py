@@ -69,8 +69,9 @@ def test_peaks_are_those_of_a_search_in_all_directions(rays: RayScene, height: i
     random = np.random.default_rng(7)
     powers = random.exponential(size=(samples, chirps, height * width)).astype(np.float32)
     powers[12, 0, 1] = powers[12, 5, 1] = 30.0  # as high as its neighbour over the end of Doppler
-    found = np.empty(powers.shape, bool)
-    rays.run(find_peaks, powers, height, (CELL_AVERAGING, 16, 2, 12), alpha, 0.01, found)
+    lines = powers.reshape(samples, -1)
+    found = np.empty(lines.shape, bool)
+    rays.run(find_peaks, powers, lines, height, (CELL_AVERAGING, 16, 2, 12), alpha, 0.01, found)
     cube = powers.reshape(samples, chirps, height, width)
     expected = np.zeros(cube.shape, bool)
     for place in np.ndindex(*cube.shape):

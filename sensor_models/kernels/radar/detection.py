@@ -101,6 +101,7 @@ def find_peaks(
     _view: SceneView,
     claims: NDArray[np.int64],
     powers: Powers,
+    lines: Powers,
     height: int,
     test: tuple[int, int, int, int],
     alpha: float,
@@ -109,45 +110,56 @@ def find_peaks(
 ) -> None:
     """Mark the peaks that stand out; ``test`` is kind, cells, guard and rank.
 
+    ``lines`` are the same powers as (range, Doppler x directions), which ``found`` is, too.
     ``height`` is how many directions lie above each other. What is below ``least`` is none.
     """
+    samples, _, directions = powers.shape
     row = claim(claims)
-    while row < len(powers):
-        for chirp in range(powers.shape[1]):
-            _find_in_line(powers, row, chirp, height, test, alpha, least, found)
+    while row < samples:
+        _compare_along(lines, row, directions, least, found[row])
+        for place in range(found.shape[1]):
+            if found[row, place]:
+                chirp, direction = divmod(place, directions)
+                stands = _stands_alone(powers, row, chirp, direction, height, test, alpha)
+                found[row, place] = stands
         row = claim(claims)
 
 
 @njit(**PLAIN)
-def _find_in_line(
+def _compare_along(
+    lines: Powers, row: int, directions: int, least: float, marks: NDArray[np.bool_]
+) -> None:
+    """Mark what is no lower than its neighbours along range and Doppler.
+
+    Most cells have a higher neighbour, and which one is chance: these are loops without branches.
+    """
+    here, one, other = lines[row], lines[max(row - 1, 0)], lines[min(row + 1, len(lines) - 1)]
+    bound = np.float32(least)
+    for place in range(len(here)):
+        power = here[place]
+        marks[place] = (power >= bound) & (one[place] <= power) & (other[place] <= power)
+    amid, powers = marks[directions:-directions], here[directions:-directions]
+    for line in (here, one, other):
+        before, after = line[: -2 * directions], line[2 * directions :]
+        for place in range(len(amid)):
+            power = powers[place]
+            beside = (before[place] <= power) & (after[place] <= power)
+            amid[place] = amid[place] & beside
+
+
+@njit(**PLAIN)
+def _stands_alone(
     powers: Powers,
     row: int,
     chirp: int,
+    direction: int,
     height: int,
     test: tuple[int, int, int, int],
     alpha: float,
-    least: float,
-    found: NDArray[np.bool_],
-) -> None:
-    """Mark the peaks of a cell of range and Doppler that stand out."""
-    directions = powers.shape[2]
-    width = directions // height
-    before, after = max(row - 1, 0), min(row + 1, len(powers) - 1)
-    here, one, other = powers[row, chirp], powers[before, chirp], powers[after, chirp]
-    marks = found[row, chirp]
-    # Most cells have a higher neighbour, which ones is chance: these are loops without branches.
-    for place in range(directions):
-        power = here[place]
-        marks[place] = (power >= least) & (one[place] <= power) & (other[place] <= power)
-    for z in range(height):
-        for y in range(1, width - 1):
-            place = z * width + y
-            power = here[place]
-            marks[place] &= (here[place - 1] <= power) & (here[place + 1] <= power)
-    for place in range(directions):
-        if not marks[place]:
-            continue
-        z, y = divmod(place, width)
-        marks[place] = _is_peak(powers, row, chirp, y, z, height) and stands_out(
-            powers[:, chirp, place], row, test[0], test[1], test[2], test[3], alpha
-        )
+) -> bool:
+    """Whether a cell is a peak in all directions that stands out of its line."""
+    z, y = divmod(direction, powers.shape[2] // height)
+    if not _is_peak(powers, row, chirp, y, z, height):
+        return False
+    line = powers[:, chirp, direction]
+    return bool(stands_out(line, row, test[0], test[1], test[2], test[3], alpha))
