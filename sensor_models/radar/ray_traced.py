@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 
 from sensor_models.core.frames import matrix_from_quaternion
 from sensor_models.core.random import stream_key
-from sensor_models.kernels.radar.cells import look, spread
+from sensor_models.kernels.radar.batches import parts_of
+from sensor_models.kernels.radar.cells import list_cells, look, spread
 from sensor_models.kernels.radar.noise import add_noise
 from sensor_models.kernels.radar.shooting import PAGE, PATH_SIZE, Cells, Pages, shoot
 from sensor_models.kernels.radar.synthesis import (
@@ -150,7 +151,7 @@ class RayTracedRadar:
         scene, sender = self._scene, self._sender(motion, frame)
         moving = MovingBodies(np.ascontiguousarray(motion.bodies, float)[np.newaxis])
         bodies = moving if len(motion.bodies) else None
-        cells = self._cells(rays, scene, sender, motion, bodies)
+        cells, tubes = self._cells(rays, scene, sender, motion, bodies)
         motions = np.zeros((len(motion.bodies), 9))
         motions[:, :6] = motion.velocities
         motions[:, 6:] = motion.bodies[:, :3] - motion.position
@@ -164,7 +165,6 @@ class RayTracedRadar:
             self._pages = new_pages(taken + taken // 4)
         used = pages.used[:taken]
         order = np.lexsort((used[:, 1], used[:, 0])).astype(np.int64)
-        tubes = int((cells.across.astype(np.int64) * cells.upward).sum())
         return Paths(pages, order, tubes, int(pages.lost[0]))
 
     def _sender(self, motion: Motion, frame: int) -> Sender:
@@ -188,8 +188,8 @@ class RayTracedRadar:
         sender: Sender,
         motion: Motion,
         bodies: MovingBodies | None,
-    ) -> Cells:
-        """The cells that are looked at, by two passes."""
+    ) -> tuple[Cells, int]:
+        """The cells that are looked at, by two passes, and how many tubes they are."""
         own = self.parameters
         half_u, half_v = math.tan(own.fov.azimuth), math.tan(own.fov.elevation)
         columns = max(math.ceil(2.0 * half_u / own.rays.angle), 1)
@@ -204,14 +204,20 @@ class RayTracedRadar:
         for window, counts in windows:
             for part, count in zip(divided, counts, strict=True):
                 np.maximum(part[window], count, out=part[window])
-        divided = self._limited(divided)
-        numbers = np.flatnonzero(divided[0].ravel()).astype(np.int64)
-        across, upward = divided.reshape(2, -1)[:, numbers]
-        ends = np.cumsum(across.astype(np.int64) * upward)
-        total = int(ends[-1]) if len(ends) else 0
-        marks = np.searchsorted(ends, np.arange(CHUNK, total, CHUNK), side="left") + 1
-        chunks = np.unique(np.concatenate([[0], marks, [len(numbers)]])).astype(np.int64)
-        return Cells(numbers, across, upward, chunks, columns, -half_u, -half_v, width, height)
+        listed, tubes = self._listed(rays, divided)
+        if tubes > own.rays.maximum:
+            listed, tubes = self._listed(rays, self._limited(divided, tubes))
+        numbers, across, upward, chunks = listed
+        return Cells(numbers, across, upward, chunks, columns, *grid), tubes
+
+    def _listed(self, rays: RayScene, divided: NDArray[np.int32]) -> tuple[Any, int]:
+        """Cells with their parts, and in chunks; how many tubes they are."""
+        size = divided[0].size
+        numbers, counts = np.empty(size, np.int64), np.empty((2, size), np.int32)
+        chunks, found = np.empty(size + 1, np.int64), np.zeros(3, np.int64)
+        rays.run(list_cells, divided, CHUNK, numbers, counts, chunks, found, threads=1)
+        cells, last, tubes = found.tolist()
+        return (numbers[:cells], *counts[:, :cells], chunks[: last + 1]), tubes
 
     def _pictures(
         self,
@@ -250,29 +256,25 @@ class RayTracedRadar:
                 windows.append((window, np.minimum(needed, 4095).astype(int).tolist()))
         return spacings, windows
 
-    def _limited(self, divided: NDArray[np.int32]) -> NDArray[np.int32]:
+    def _limited(self, divided: NDArray[np.int32], tubes: int) -> NDArray[np.int32]:
         """Parts across and upward that make no more rays than are allowed."""
-
-        def rays_of(parts: NDArray[np.int32]) -> int:
-            return int(np.multiply(*parts, dtype=np.int64).sum())
 
         def shrunk(share: float) -> NDArray[np.int32]:
             fewer = np.maximum((divided * share).astype(np.int32), 1)
             return np.where(divided > 0, fewer, 0).astype(np.int32)
 
-        most, total = self.parameters.rays.maximum, rays_of(divided)
-        if total <= most:
-            return divided
+        most = self.parameters.rays.maximum
         if self._warn is not None:
             self._warn(
-                f"rays.maximum = {most} is less than the {total} rays that rays.spacing needs "
+                f"rays.maximum = {most} is less than the {tubes} rays that rays.spacing needs "
                 "here: the spacing is wider, and radar cross sections are less exact"
             )
             self._warn = None
         low, high = 0.0, 1.0
         for _ in range(30):
             share = 0.5 * (low + high)
-            low, high = (share, high) if rays_of(shrunk(share)) <= most else (low, share)
+            fits = int(np.multiply(*shrunk(share), dtype=np.int64).sum()) <= most
+            low, high = (share, high) if fits else (low, share)
         return shrunk(low)
 
     # ---- cube --------------------------------------------------------------------------------
@@ -300,11 +302,12 @@ class RayTracedRadar:
         places, starts = self._sorted(rays, paths, blocks)
         shape = (samples, chirps, *self._sectors())
         strongest = Strongest(np.zeros(shape, np.float32), np.full(shape, -1, np.int32))
-        if self._slabs.shape != (blocks, chirps, SPAN * 2 * channels):
-            self._slabs = np.zeros((blocks, chirps, SPAN * 2 * channels), np.float32)
+        room = blocks, chirps, SPAN * parts_of(channels)
+        if self._slabs.shape != room:
+            self._slabs = np.zeros(room, np.float32)
         rows = Strongest(strongest.power.reshape(-1), strongest.entity.reshape(-1))
         rays.run(
-            add_paths, paths.pages, wave, places, starts, *self._tables, self._slabs, rows,
+            add_paths, *paths.pages.flat, wave, places, starts, *self._tables, self._slabs, rows,
             self._sectors(),
         )  # fmt: skip
         if own.tracing.synthesis == Synthesis.beat or min(samples, chirps) < FEWEST:
@@ -338,7 +341,7 @@ class RayTracedRadar:
         wave, window = self.radio.kernel_waveform, self.parameters.window
         channels = len(wave.transmitters) * len(wave.receivers)
         signal = np.zeros((wave.chirps, wave.samples, channels), complex)
-        rays.run(beat, paths.pages, wave, places, signal)
+        rays.run(beat, paths.pages.flat[0], wave, places, signal)
         along = centred_transform(wave.samples, int(window.range), signed=False)
         over = centred_transform(wave.chirps, int(window.doppler), signed=True)
         cube = along(signal.transpose(1, 0, 2))
@@ -370,9 +373,12 @@ def _window(values: Floats, first: float, step: float, count: int) -> slice:
 
 
 def new_pages(count: int) -> Pages:
-    """Room for paths."""
+    """Room for paths, each of them in one line of the cache."""
+    memory = np.empty(8 * PATH_SIZE * (count * PAGE + 1), np.uint8)
+    first = -memory.ctypes.data % (8 * PATH_SIZE)
+    numbers = memory[first : first + 8 * PATH_SIZE * count * PAGE].view(float)
     return Pages(
-        np.empty((count, PAGE, PATH_SIZE)),
+        numbers.reshape(count, PAGE, PATH_SIZE),
         np.empty((count, PAGE), np.int32),
         np.zeros((count, 3), np.int64),
         np.zeros(1, np.int64),

@@ -125,12 +125,13 @@ class Detector:
     def targets(self, rays: RayScene, image: Image) -> list[RadarTarget]:
         """The targets of a cube, the strongest first."""
         powers = self._look(rays, image)
-        places = np.argwhere(self._mark(rays, powers))
-        strength = powers[tuple(places.T)]
+        places = np.flatnonzero(self._mark(rays, powers).ravel())
+        strength = powers.ravel()[places]
         most = self.parameters.tracing.max_targets
         order = np.argsort(-strength, kind="stable")[: CANDIDATES * most]
+        cells = np.stack(np.unravel_index(places[order], powers.shape), axis=1)
         peaks: list[Peak] = []
-        for row, chirp, direction in places[order].tolist():
+        for row, chirp, direction in cells.tolist():
             if len(peaks) == most:
                 break
             if self._is_side_lobe(
@@ -162,7 +163,8 @@ class Detector:
         test = int(cfar.type), cfar.window, cfar.guard, cfar.rank
         # Without noise a threshold would find the rounding of sums.
         least = 0.0 if self.parameters.tracing.noise else self._alpha * self.radio.noise
-        rays.run(find_peaks, powers, len(self._w), test, self._alpha, least, self._found)
+        lines, found = (whole.reshape(len(whole), -1) for whole in (powers, self._found))
+        rays.run(find_peaks, powers, lines, len(self._w), test, self._alpha, least, found)
         return self._found
 
     def _is_side_lobe(
@@ -267,10 +269,9 @@ class Detector:
         powers, entities = image.strongest
         samples, chirps, across, upward = powers.shape
         row, chirp = round(peak.cells[0]), round(peak.cells[1])
-        y = _sectors(peak.sines[0], across)
-        z = _sectors(peak.sines[1], upward)
-        rows = np.unique(np.clip(np.arange(row - 1, row + 2), 0, samples - 1))
-        cells = np.ix_(rows, np.arange(chirp - 1, chirp + 2) % chirps, y, z)
+        rows = [r for r in range(row - 1, row + 2) if 0 <= r < samples]
+        y, z = _sectors(peak.sines[0], across), _sectors(peak.sines[1], upward)
+        cells = np.ix_(rows, [c % chirps for c in range(chirp - 1, chirp + 2)], y, z)
         near = powers[cells]
         place = np.unravel_index(int(near.argmax()), near.shape)
         return int(entities[cells][place]) if near[place] > 0.0 else -1
@@ -281,12 +282,12 @@ def _step(axis: Floats) -> float:
     return float(axis[1] - axis[0]) if len(axis) > 1 else 0.0
 
 
-def _sectors(sine: float, count: int) -> NDArray[np.intp]:
+def _sectors(sine: float, count: int) -> list[int]:
     """The sectors that a direction may lie in: its own, and the one that it is nearer to."""
     place = (0.5 * sine + 0.5) * count
-    own = int(np.clip(int(place), 0, count - 1))
-    other = int(np.clip(own + (1 if place - own > 0.5 else -1), 0, count - 1))
-    return np.unique([own, other])
+    own = min(max(int(place), 0), count - 1)
+    other = min(max(own + (1 if place - own > 0.5 else -1), 0), count - 1)
+    return sorted({own, other})
 
 
 def _grid(virtual: Floats, wavelength: float) -> tuple[Floats, Floats]:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.core.quantities import ParameterError
-from sensor_models.kernels.radar.synthesis import Waveform
+from sensor_models.kernels.radar.batches import Waveform
 from sensor_models.kernels.radar.windows import TAPS
 from sensor_models.radar.ray_parameters import (
     LIGHT,

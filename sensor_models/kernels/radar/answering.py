@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.rotations import Triple, cross, dot, minus, plus, times
-from sensor_models.kernels.math.turns import cosine_and_sine
 from sensor_models.kernels.radar.compiling import CALLED
+from sensor_models.kernels.radar.eights import single_cosine_and_sine
 from sensor_models.kernels.radar.fields import (
     CONDUCTOR,
     DIFFUSE,
@@ -25,10 +25,12 @@ from sensor_models.kernels.radar.fields import (
     weights_of,
 )
 from sensor_models.kernels.radar.tubes import (
+    AZIMUTH,
     BACK_IM,
     BACK_RE,
     DRAW,
     DRIFT,
+    ELEVATION,
     FIELD_IM,
     FIELD_RE,
     HALF_U,
@@ -45,6 +47,7 @@ from sensor_models.kernels.radar.tubes import (
     V,
     across,
     get_triple,
+    half_tangents,
     looking,
     put_triple,
     turn_over,
@@ -58,7 +61,7 @@ Floats = NDArray[np.float64]
 # whether it met one, whether that is the other side of a pane; kind and index of its surface, what
 # roughness leaves of a field, the diffuse reflectance if that is given, the thickness of a pane,
 # the owner; normal (later on the side of the ray), a point, and the velocity where it is met.
-FACET = NUMBERS
+FACET = NUMBERS + 2
 (HIT, INSIDE, KIND, INDEX_RE, INDEX_IM, LEFT, GIVEN, THICKNESS, OWNER) = (
     WIDTH * k for k in range(FACET, FACET + 9)
 )  # fmt: skip
@@ -116,6 +119,9 @@ def reach_planes(sender: Sender, numbers: Floats) -> None:
         put_triple(numbers, AT + lane, at)
         put_triple(numbers, SIDE + lane, side_axis(along, normal))
         numbers[LENGTH + lane], numbers[DISTANCE + lane] = length, math.sqrt(dot(at, at))
+        ahead, left, up = dot(at, sender.x), dot(at, sender.y), dot(at, sender.z)
+        azimuth, elevation = half_tangents(ahead, left, up)
+        numbers[AZIMUTH + lane], numbers[ELEVATION + lane] = azimuth, elevation
         numbers[COSINE + lane] = min(max(-cosine, LEAST_COSINE), 1.0)
         flat = across(numbers, lane, normal, gap, sender.wavenumber)
         numbers[FLAT + lane] = flat if sender.integrates else 1.0
@@ -208,11 +214,11 @@ def send_back(sender: Sender, numbers: Floats) -> None:
         wide = 4.0 * numbers[DIFFUSELY + lane] * solid * power
         area = 2.0 * math.pi / (sender.wavenumber * (4.0 * math.pi) ** 1.5)
         stray = area * unit * math.sqrt(max(wide * dot(normal, to), 0.0))
-        c, s = cosine_and_sine(numbers[DRAW + lane])
+        c, s = single_cosine_and_sine(numbers[DRAW + lane])
         numbers[STRAY_RE + lane], numbers[STRAY_IM + lane] = stray * c, stray * s
         strong = sender.root_power * numbers[ROOT_GAIN + lane] ** 2 * math.sqrt(power)
         mine = area * strong * math.sqrt(wide * numbers[COSINE + lane]) / length
-        c, s = cosine_and_sine(numbers[OTHER_DRAW + lane])
+        c, s = single_cosine_and_sine(numbers[OTHER_DRAW + lane])
         numbers[OWN_RE + lane], numbers[OWN_IM + lane] = mine * c, mine * s
 
 

@@ -25,7 +25,7 @@ with m in their middle, no point is further than
 
 from a point of line m. So none is nearer than the nearest point of line m in the cone with slack
 e, less e; nor than the least projection of the ends of lines i and j onto any direction. What
-cannot be nearer than what was found is left out. The result is that of all N lines.
+cannot be nearer than what was found is left out. The result is that of all N lines, to 1e-14.
 """
 
 import math
@@ -40,6 +40,8 @@ from sensor_models.kernels.options import INLINE, PLAIN
 
 #: What counts as 0 beside the terms that a difference is made of.
 TINY = 1e-12
+#: By what share a line has to be nearer than another to count as nearer.
+ROUNDING = 1e-14
 #: Rows of a stack of stretches of lines: each is half of the one before.
 STACK = 64
 
@@ -166,7 +168,9 @@ def nearest_of_face(
             continue
         free = _nearest(q, d, 0.0, 1.0)  # what it would be without a cone
         way = math.sqrt(dot(free, free))
-        if _least_projection(face, step_0, step_1, first, last, free) >= reach * way:
+        # Of a triangle whose lines meet in its nearest corner all are as near, but for rounding.
+        beyond = _least_projection(face, step_0, step_1, first, last, free)
+        if beyond >= (1.0 - ROUNDING) * reach * way:
             continue
         slack = float(max(middle - first, last - middle)) * spread
         if distance > way:

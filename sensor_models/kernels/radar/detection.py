@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
-from sensor_models.kernels.options import INLINE
+from sensor_models.kernels.options import INLINE, PLAIN
 from sensor_models.kernels.tracing.rays import claim
 from sensor_models.kernels.tracing.scene_view import SceneView
 
@@ -101,6 +101,7 @@ def find_peaks(
     _view: SceneView,
     claims: NDArray[np.int64],
     powers: Powers,
+    lines: Powers,
     height: int,
     test: tuple[int, int, int, int],
     alpha: float,
@@ -109,25 +110,56 @@ def find_peaks(
 ) -> None:
     """Mark the peaks that stand out; ``test`` is kind, cells, guard and rank.
 
+    ``lines`` are the same powers as (range, Doppler x directions), which ``found`` is, too.
     ``height`` is how many directions lie above each other. What is below ``least`` is none.
     """
-    samples, chirps, directions = powers.shape
-    width = directions // height
-    line = np.empty(samples, np.float32)
-    chirp = claim(claims)
-    while chirp < chirps:
-        for direction in range(directions):
-            line[:] = powers[:, chirp, direction]
-            for row in range(samples):
-                found[row, chirp, direction] = False
-                if line[row] < least:
-                    continue
-                if row > 0 and line[row - 1] > line[row]:
-                    continue
-                if row + 1 < samples and line[row + 1] > line[row]:
-                    continue
-                if not stands_out(line, row, test[0], test[1], test[2], test[3], alpha):
-                    continue
-                z, y = direction // width, direction % width
-                found[row, chirp, direction] = _is_peak(powers, row, chirp, y, z, height)
-        chirp = claim(claims)
+    samples, _, directions = powers.shape
+    row = claim(claims)
+    while row < samples:
+        _compare_along(lines, row, directions, least, found[row])
+        for place in range(found.shape[1]):
+            if found[row, place]:
+                chirp, direction = divmod(place, directions)
+                stands = _stands_alone(powers, row, chirp, direction, height, test, alpha)
+                found[row, place] = stands
+        row = claim(claims)
+
+
+@njit(**PLAIN)
+def _compare_along(
+    lines: Powers, row: int, directions: int, least: float, marks: NDArray[np.bool_]
+) -> None:
+    """Mark what is no lower than its neighbours along range and Doppler.
+
+    Most cells have a higher neighbour, and which one is chance: these are loops without branches.
+    """
+    here, one, other = lines[row], lines[max(row - 1, 0)], lines[min(row + 1, len(lines) - 1)]
+    bound = np.float32(least)
+    for place in range(len(here)):
+        power = here[place]
+        marks[place] = (power >= bound) & (one[place] <= power) & (other[place] <= power)
+    amid, powers = marks[directions:-directions], here[directions:-directions]
+    for line in (here, one, other):
+        before, after = line[: -2 * directions], line[2 * directions :]
+        for place in range(len(amid)):
+            power = powers[place]
+            beside = (before[place] <= power) & (after[place] <= power)
+            amid[place] = amid[place] & beside
+
+
+@njit(**PLAIN)
+def _stands_alone(
+    powers: Powers,
+    row: int,
+    chirp: int,
+    direction: int,
+    height: int,
+    test: tuple[int, int, int, int],
+    alpha: float,
+) -> bool:
+    """Whether a cell is a peak in all directions that stands out of its line."""
+    z, y = divmod(direction, powers.shape[2] // height)
+    if not _is_peak(powers, row, chirp, y, z, height):
+        return False
+    line = powers[:, chirp, direction]
+    return bool(stands_out(line, row, test[0], test[1], test[2], test[3], alpha))

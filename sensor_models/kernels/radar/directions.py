@@ -63,7 +63,10 @@ def steer(
     for _ in range(ROUNDS):
         best, to_u, to_w = -1.0, u, w
         for move in range(9):
-            a, b = u + (move % 3 - 1) * wide, w + (move // 3 - 1) * high
+            left, up = move % 3 - 1, move // 3 - 1
+            if (wide == 0.0 and left != 0) or (high == 0.0 and up != 0):
+                continue  # the same direction once more
+            a, b = u + left * wide, w + up * high
             if a * a + b * b > 1.0 + ROUNDING:
                 continue
             found = look_at(array, channels, a, b, doppler)

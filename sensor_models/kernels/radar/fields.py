@@ -35,6 +35,7 @@ import math
 
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.rotations import Triple, cross, dot, minus, plus, times
+from sensor_models.kernels.math.turns import cosine_and_sine
 from sensor_models.kernels.radar.compiling import CALLED
 from sensor_models.kernels.tracing.packets import ACCESS
 
@@ -85,14 +86,17 @@ def pane(index: complex, cosine: float, thickness: float, wavenumber: float) -> 
     """The coefficients r_s, r_p, t_s and t_p of a pane, t without the way through air."""
     r_s, r_p = reflection(index, cosine)
     delay = wavenumber * thickness * index * refracted_cosine(index, cosine)
-    once, twice = cmath.exp(-1j * delay), cmath.exp(-2j * delay)
-    free = cmath.exp(1j * (wavenumber * thickness * cosine))
-    under_s, under_p = 1.0 / (1.0 - r_s * r_s * twice), 1.0 / (1.0 - r_p * r_p * twice)
+    once = cmath.exp(-1j * delay)
+    twice = once * once
+    c, s = cosine_and_sine(wavenumber * thickness * cosine / (2.0 * math.pi))
+    through = once * complex(c, s)
+    under_s = quotient(complex(1.0, 0.0), 1.0 - r_s * r_s * twice)
+    under_p = quotient(complex(1.0, 0.0), 1.0 - r_p * r_p * twice)
     return (
         r_s * (1.0 - twice) * under_s,
         r_p * (1.0 - twice) * under_p,
-        (1.0 - r_s * r_s) * once * under_s * free,
-        (1.0 - r_p * r_p) * once * under_p * free,
+        (1.0 - r_s * r_s) * through * under_s,
+        (1.0 - r_p * r_p) * through * under_p,
     )
 
 

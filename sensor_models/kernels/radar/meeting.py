@@ -13,7 +13,6 @@ from sensor_models.kernels.radar.answering import (
     AT,
     COSINE,
     DIFFUSELY,
-    DISTANCE,
     GIVEN,
     HIT,
     INDEX_IM,
@@ -45,6 +44,7 @@ from sensor_models.kernels.radar.answering import (
     tell_sight,
 )
 from sensor_models.kernels.radar.compiling import CALLED
+from sensor_models.kernels.radar.eights import BYTES, copy_eight
 from sensor_models.kernels.radar.fields import INDEXED, coherent, pane, squared
 from sensor_models.kernels.radar.reflectors import (
     Plane,
@@ -53,9 +53,12 @@ from sensor_models.kernels.radar.reflectors import (
     velocity_at,
 )
 from sensor_models.kernels.radar.tubes import (
+    APART,
+    AZIMUTH,
     BACK_IM,
     BACK_RE,
     DEPTH,
+    ELEVATION,
     EVENTS,
     FIELD_IM,
     FIELD_RE,
@@ -65,11 +68,12 @@ from sensor_models.kernels.radar.tubes import (
     NUMBERS,
     PANE,
     ROOT_GAIN,
+    STACK,
     STRAIGHT,
     Sender,
     get_triple,
     put_triple,
-    root_gain,
+    root_from_tangents,
 )
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.hits import (
@@ -105,7 +109,9 @@ def note_facets(
 ) -> int:
     """Note what facets the tubes of a packet met; how many tubes met one."""
     last_owner, last_face, found = -1, -1, 0
-    plane = Plane((0.0, 0.0, 1.0), (0.0, 0.0, 1.0))
+    plane, material, entity = Plane((0.0, 0.0, 1.0), (0.0, 0.0, 1.0)), 0, 0
+    kind = thickness = rms = given = 0.0
+    index = 0j
     for lane in range(WIDTH):
         numbers[HIT + lane] = numbers[INSIDE + lane] = 0.0
         if not (is_valid(packet, lane) and is_hit(packet, lane)):
@@ -114,19 +120,18 @@ def note_facets(
         numbers[HIT + lane] = 1.0
         owner, face = hit_owner(packet, lane), hit_primitive(packet, lane)
         if owner != last_owner or face != last_face:  # neighbours often meet the same one
-            plane = plane_of(view, reflectors, owner, face, sender.place)
             last_owner, last_face = owner, face
+            plane = plane_of(view, reflectors, owner, face, sender.place)
+            thickness = thickness_at(reflectors, owner, face)
+            entity, material = hit_entity(view, packet, lane), hit_material(view, packet, lane)
+            kind, index = float(reflectors.kind[material]), reflectors.indices[material]
+            rms, given = reflectors.rms[material], reflectors.diffuse[material]
         put_triple(numbers, NORMAL + lane, plane.normal)
         put_triple(numbers, POINT + lane, plane.point)
-        material = hit_material(view, packet, lane)
-        index = reflectors.indices[material]
-        numbers[KIND + lane] = reflectors.kind[material]
+        numbers[KIND + lane], numbers[THICKNESS + lane] = kind, thickness
         numbers[INDEX_RE + lane], numbers[INDEX_IM + lane] = index.real, index.imag
-        numbers[LEFT + lane] = reflectors.rms[material]
-        numbers[GIVEN + lane] = reflectors.diffuse[material]
-        numbers[THICKNESS + lane] = thickness_at(reflectors, owner, face)
-        numbers[OWNER + lane] = owner
-        entities[lane] = hit_entity(view, packet, lane)
+        numbers[LEFT + lane], numbers[GIVEN + lane] = rms, given
+        numbers[OWNER + lane], entities[lane] = owner, entity
         near = hit_distance(packet, lane) <= numbers[IN_PANE + lane]
         numbers[INSIDE + lane] = 1.0 if near and numbers[PANE + lane] == owner else 0.0
     return found
@@ -153,19 +158,12 @@ def answer(view: SceneView, sender: Sender, motions: Floats, numbers: Floats) ->
             put_triple(numbers, VELOCITY + lane, velocity_at(view, motions, owner, place))
         numbers[ARRIVAL + lane] = numbers[ROOT_GAIN + lane]
         if numbers[STRAIGHT + lane] == 0.0:
-            numbers[ARRIVAL + lane] = _gain_back(sender, numbers, lane)
+            azimuth, elevation = numbers[AZIMUTH + lane], numbers[ELEVATION + lane]
+            gain = root_from_tangents(sender.pattern, azimuth, elevation)
+            numbers[ARRIVAL + lane] = gain
     reflect(numbers)
     send_back(sender, numbers)
     tell_sight(numbers)
-
-
-@njit(**ACCESS)
-def _gain_back(sender: Sender, numbers: Floats, lane: int) -> float:
-    """The root of the gain in the direction that a tube is in."""
-    at, scale = get_triple(numbers, AT + lane), 1.0 / numbers[DISTANCE + lane]
-    ahead, left, up = dot(at, sender.x), dot(at, sender.y), dot(at, sender.z)
-    gain: float = root_gain(sender.pattern, scale * ahead, scale * left, scale * up)
-    return gain
 
 
 @njit(**CALLED)
@@ -190,19 +188,29 @@ def _see_pane(sender: Sender, numbers: Floats, lane: int) -> None:
 def _push(waiting: Floats, held: Ints, numbers: Floats, lane: int) -> int:
     """Have a copy of a tube wait; its row, -1 if there is no room."""
     row: int = held[0]
-    if row >= len(waiting):
+    if row >= STACK:
         held[1] += 1
         return -1
     held[0] = row + 1
     for k in range(NUMBERS):
-        waiting[row, k] = numbers[k * WIDTH + lane]
+        waiting[k * APART + row] = numbers[k * WIDTH + lane]
     return row
+
+
+@njit(**ACCESS)
+def _push_all(waiting: Floats, held: Ints, numbers: Floats) -> None:
+    """Have copies of all tubes of a packet wait, for whom there is room."""
+    target, source = waiting.ctypes.data + 8 * held[0], numbers.ctypes.data
+    held[0] += WIDTH
+    for k in range(NUMBERS):
+        for part in range(0, 8 * WIDTH, BYTES):
+            copy_eight(target + 8 * APART * k + part, source + 8 * WIDTH * k + part)
 
 
 @njit(**CALLED)
 def follow(sender: Sender, numbers: Floats, waiting: Floats, held: Ints) -> None:
     """Have what goes on from a packet's surfaces wait: behind panes, and from mirrors."""
-    goes = False
+    going = 0
     for lane in range(WIDTH):
         if numbers[HIT + lane] == 0.0:
             continue
@@ -220,13 +228,22 @@ def follow(sender: Sender, numbers: Floats, waiting: Floats, held: Ints) -> None
             numbers[DEPTH + lane] += 1.0
             on = numbers[DEPTH + lane] < sender.most_bounces and numbers[POWER + lane] > LEAST_POWER
             numbers[HIT + lane] = 1.0 if on else 0.0
-            goes = goes or on
-    if not goes:
+            going += 1 if on else 0
+    if going == 0:
         return
     go_on(numbers)
+    if going == WIDTH and held[0] + WIDTH <= STACK:
+        _push_all(waiting, held, numbers)
+        return
     for lane in range(WIDTH):
         if numbers[HIT + lane] != 0.0:
             _push(waiting, held, numbers, lane)
+
+
+@njit(**ACCESS)
+def _place(number: int, row: int) -> int:
+    """Where a number of a tube is that waits."""
+    return number // WIDTH * APART + row
 
 
 @njit(**CALLED)
@@ -248,15 +265,13 @@ def _go_through(numbers: Floats, lane: int, waiting: Floats, held: Ints) -> None
     if row < 0:
         return
     for axis in range(3):
-        re_at, im_at = FIELD_RE // WIDTH + axis, FIELD_IM // WIDTH + axis
-        waiting[row, re_at] = s.real * side[axis] + p.real * upright[axis]
-        waiting[row, im_at] = s.imag * side[axis] + p.imag * upright[axis]
+        re_at, im_at = FIELD_RE + axis * WIDTH, FIELD_IM + axis * WIDTH
+        waiting[_place(re_at, row)] = s.real * side[axis] + p.real * upright[axis]
+        waiting[_place(im_at, row)] = s.imag * side[axis] + p.imag * upright[axis]
     # What the pane leaves of the field, as it will of what comes back.
     through = s * along.conjugate() + p * up.conjugate()
     through = through / (squared(along) + squared(up))
     back = complex(numbers[BACK_RE + lane], numbers[BACK_IM + lane]) * through
-    waiting[row, BACK_RE // WIDTH], waiting[row, BACK_IM // WIDTH] = back.real, back.imag
-    waiting[row, IN_PANE // WIDTH] = (
-        1.05 * numbers[THICKNESS + lane] / numbers[COSINE + lane] + 1e-4
-    )
-    waiting[row, PANE // WIDTH] = numbers[OWNER + lane]
+    waiting[_place(BACK_RE, row)], waiting[_place(BACK_IM, row)] = back.real, back.imag
+    behind = 1.05 * numbers[THICKNESS + lane] / numbers[COSINE + lane] + 1e-4
+    waiting[_place(IN_PANE, row)], waiting[_place(PANE, row)] = behind, numbers[OWNER + lane]

@@ -42,10 +42,9 @@ def add_noise(
     ``sigma`` is the standard deviation of real and imaginary part of a draw.
     """
     samples, chirps, channels = cube.shape
-    along, over = _weights(windows[0]), _weights(windows[1])
-    drawn = np.empty((ROWS + 2 * TAP_REACH, chirps, channels), np.complex128)
-    mixed = np.empty((chirps, channels), np.complex128)
-    size = chirps * channels
+    along, over, size = _weights(windows[0]), _weights(windows[1]), chirps * channels
+    drawn = np.empty((ROWS + 2 * TAP_REACH, size + 1), np.complex128)
+    mixed, sums = np.empty(size, np.complex128), np.empty(channels, np.complex128)
     chunk = claim(claims)
     while chunk * ROWS < samples:
         first = chunk * ROWS
@@ -56,25 +55,24 @@ def add_noise(
             sign = -sigma if (cell != inside and samples % 2 == 0) else sigma
             for pair in range((size + 1) // 2):
                 a, b, c, d = normals(key, frame, inside * size + pair)
-                chirp, channel = divmod(2 * pair, channels)
-                drawn[row, chirp, channel] = complex(sign * a, sign * b)
-                if 2 * pair + 1 < size:
-                    chirp, channel = divmod(2 * pair + 1, channels)
-                    drawn[row, chirp, channel] = complex(sign * c, sign * d)
+                drawn[row, 2 * pair] = complex(sign * a, sign * b)
+                drawn[row, 2 * pair + 1] = complex(sign * c, sign * d)
         for row in range(count):
-            mixed[:, :] = 0.0
+            mixed[:] = 0.0
             for step in range(5):
                 if along[step] != 0.0:
-                    mixed += along[step] * drawn[row + step]
+                    for k in range(size):
+                        mixed[k] += along[step] * drawn[row + step, k]
             for chirp in range(chirps):
+                sums[:] = cube[first + row, chirp]
+                for step in range(5):
+                    if over[step] != 0.0:
+                        other = chirp + step - TAP_REACH
+                        inside = other % chirps
+                        outside = other != inside and chirps % 2 == 0
+                        factor = -over[step] if outside else over[step]
+                        for channel in range(channels):
+                            sums[channel] += factor * mixed[inside * channels + channel]
                 for channel in range(channels):
-                    value = cube[first + row, chirp, channel]
-                    for step in range(5):
-                        if over[step] != 0.0:
-                            other = chirp + step - TAP_REACH
-                            inside = other % chirps
-                            outside = other != inside and chirps % 2 == 0
-                            factor = -over[step] if outside else over[step]
-                            value += factor * mixed[inside, channel]
-                    out[first + row, chirp, channel] = value
+                    out[first + row, chirp, channel] = sums[channel]
         chunk = claim(claims)

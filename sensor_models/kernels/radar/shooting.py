@@ -44,16 +44,17 @@ from sensor_models.kernels.radar.answering import (
     TOTAL,
 )
 from sensor_models.kernels.radar.compiling import CALLED
+from sensor_models.kernels.radar.eights import BYTES, copy_eight
 from sensor_models.kernels.radar.fields import LEAST_COSINE, pane
 from sensor_models.kernels.radar.meeting import answer, follow, note_facets, thickness_at
 from sensor_models.kernels.radar.reflectors import Reflectors, plane_of
 from sensor_models.kernels.radar.tubes import (
+    APART,
     DRAW,
     HALF_U,
     HALF_V,
     NUMBERS,
     OTHER_DRAW,
-    ROOT_GAIN,
     SHIFT_U,
     SHIFT_V,
     STRAIGHT,
@@ -64,7 +65,6 @@ from sensor_models.kernels.radar.tubes import (
     launch,
     look_ahead,
     put_triple,
-    root_gain,
 )
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.hits import (
@@ -104,8 +104,8 @@ Ints = NDArray[np.int64]
     PATH_RE, PATH_IM, PATH_LENGTH, PATH_SPEED, PATH_OUT_Y, PATH_OUT_Z, PATH_IN_Y, PATH_IN_Z,
 ) = range(8)  # fmt: skip
 PATH_SIZE = 8
-#: Paths on a page, and rows of the stack.
-PAGE, STACK = 1024, 2048
+#: Paths on a page.
+PAGE = 1024
 #: How far from its mirror the nearest thing is that a bent tube meets, m.
 NEAREST = np.float32(1e-5)
 #: Panes that a way back may lead through.
@@ -137,6 +137,11 @@ class Pages(NamedTuple):
     claims: Ints  # (1,): pages taken, which may be more than there are
     lost: Ints  # (1,): tubes that the stack had no room for
 
+    @property
+    def flat(self) -> tuple[Floats, NDArray[np.int32]]:
+        """Paths and their entities, page after page."""
+        return self.numbers.reshape(-1, PATH_SIZE), self.entities.reshape(-1)
+
 
 class Room(NamedTuple):
     """What a thread works with."""
@@ -145,10 +150,10 @@ class Room(NamedTuple):
     looking: Packet
     tubes: Floats  # of the packet, column by column (``answering``)
     entities: Ints  # that they met
-    waiting: Floats  # (STACK, NUMBERS): tubes that go on
+    waiting: Floats  # tubes that go on: number by number, ``APART`` each
     held: Ints  # tubes on the stack, and those that it had no room for
     page: Ints  # number of the page, paths on it, chunk, count of pages of the chunk
-    at: Ints  # cell and part
+    at: Ints  # cell and part, and the row and the column of both
 
 
 @njit(**ACCESS)
@@ -187,23 +192,34 @@ def _note(
     pages.used[page[0], 2] = page[1]
 
 
-@njit(**CALLED)
-def _begin(sender: Sender, cells: Cells, cell: int, part: int, numbers: Floats, lane: int) -> None:
+@njit(**ACCESS)
+def _begin(sender: Sender, cells: Cells, at: Ints, numbers: Floats, lane: int) -> None:
     """Put a tube's part of the plane ahead and its draws where ``launch`` finds them."""
-    wide, number = cells.across[cell], cells.numbers[cell]
-    width, height = cells.width / wide, cells.height / cells.upward[cell]
-    row, column = divmod(number, cells.columns)
-    above, beside = divmod(part, wide) if part > 0 else (0, 0)
-    u = cells.left + column * cells.width + (beside + 0.5) * width
-    v = cells.bottom + row * cells.height + (above + 0.5) * height
+    cell, part = at[0], at[1]
+    width, height = cells.width / cells.across[cell], cells.height / cells.upward[cell]
+    number = cells.numbers[cell]
+    if part == 0:
+        at[2], at[3] = divmod(number, cells.columns)
+        at[4] = at[5] = 0
+    u = cells.left + at[3] * cells.width + (at[5] + 0.5) * width
+    v = cells.bottom + at[2] * cells.height + (at[4] + 0.5) * height
     draws = block(sender.key, sender.frame, (number << (2 * DIVISIONS)) + part)
     numbers[U + lane], numbers[V + lane] = u, v
     numbers[HALF_U + lane], numbers[HALF_V + lane] = 0.5 * width, 0.5 * height
     numbers[SHIFT_U + lane] = (open_unit(draws[0]) - 0.5) * sender.jitter * width
     numbers[SHIFT_V + lane] = (open_unit(draws[1]) - 0.5) * sender.jitter * height
     numbers[DRAW + lane], numbers[OTHER_DRAW + lane] = open_unit(draws[2]), open_unit(draws[3])
-    scale = 1.0 / math.sqrt(1.0 + u * u + v * v)
-    numbers[ROOT_GAIN + lane] = root_gain(sender.pattern, scale, scale * u, scale * v)
+
+
+@njit(**ACCESS)
+def _go_to_next(cells: Cells, at: Ints) -> None:
+    """Go to the next part of a cell, or to the next cell."""
+    at[1] += 1
+    at[5] += 1
+    if at[5] == cells.across[at[0]]:
+        at[4], at[5] = at[4] + 1, 0
+        if at[4] == cells.upward[at[0]]:
+            at[0], at[1] = at[0] + 1, 0
 
 
 @njit(**CALLED)
@@ -212,27 +228,24 @@ def _fill(sender: Sender, cells: Cells, room: Room, last: int) -> None:
     at, words = room.at, room.packet.words
     for lane in range(WIDTH):
         words[VALID + lane] = -1 if at[0] < last else 0
-        if at[0] >= last:
-            continue
-        _begin(sender, cells, at[0], at[1], room.tubes, lane)
-        at[1] += 1
-        if at[1] >= cells.across[at[0]] * cells.upward[at[0]]:
-            at[0], at[1] = at[0] + 1, 0
+        if at[0] < last:
+            _begin(sender, cells, at, room.tubes, lane)
+            _go_to_next(cells, at)
     launch(sender, room.tubes)
 
 
 @njit(**CALLED)
 def _take_off(room: Room) -> None:
-    """Put the newest tubes of the stack into a packet."""
-    held, tubes, waiting, words = room.held, room.tubes, room.waiting, room.packet.words
+    """Put the newest tubes of the stack into a packet; what lies there besides is not taken."""
+    held, words = room.held, room.packet.words
     count = min(held[0], WIDTH)
     held[0] -= count
     for lane in range(WIDTH):
         words[VALID + lane] = -1 if lane < count else 0
-    for lane in range(count):
-        row = held[0] + lane
-        for k in range(NUMBERS):
-            tubes[k * WIDTH + lane] = waiting[row, k]
+    target, source = room.tubes.ctypes.data, room.waiting.ctypes.data + 8 * held[0]
+    for k in range(NUMBERS):
+        for part in range(0, 8 * WIDTH, BYTES):
+            copy_eight(target + 8 * WIDTH * k + part, source + 8 * APART * k + part)
 
 
 @njit(**CALLED)
@@ -398,8 +411,8 @@ def shoot(
     """Send the tubes of all cells and write down the paths of what comes back."""
     room = Room(
         new_packet(), new_packet(), np.zeros(COLUMNS), np.zeros(WIDTH, np.int64),
-        np.zeros((STACK, NUMBERS)),
-        np.zeros(2, np.int64), np.zeros(4, np.int64), np.zeros(2, np.int64),
+        np.zeros(NUMBERS * APART),
+        np.zeros(2, np.int64), np.zeros(4, np.int64), np.zeros(6, np.int64),
     )  # fmt: skip
     chunk = claim(claims)
     while chunk < len(cells.chunks) - 1:

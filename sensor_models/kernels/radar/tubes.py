@@ -37,8 +37,8 @@ from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.rotations import Triple, dot, minus, plus, times
-from sensor_models.kernels.math.turns import cosine_and_sine
 from sensor_models.kernels.radar.compiling import CALLED
+from sensor_models.kernels.radar.eights import single_cosine_and_sine
 from sensor_models.kernels.radar.fields import LEAST_COSINE, mirrored, polarised
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.packets import ACCESS, ALONG, PLACE, Packet
@@ -59,7 +59,12 @@ FIELD_RE, FIELD_IM = 19 * WIDTH, 22 * WIDTH
 DRIFT, ROOT_GAIN, BACK_RE, BACK_IM, DRAW, OTHER_DRAW = (WIDTH * k for k in range(25, 31))
 PANE, IN_PANE, DEPTH, EVENTS, STRAIGHT = (WIDTH * k for k in range(31, 36))
 NUMBERS = 36
-
+# And of the direction that an antenna has it in: the tangents of half of azimuth and elevation.
+AZIMUTH, ELEVATION = WIDTH * NUMBERS, WIDTH * (NUMBERS + 1)
+# Tubes that wait lie number by number, too, so that a packet of them is moved as vectors. Rows of a
+# power of two would all want the same places of a cache.
+STACK = 2048
+APART = STACK + 8
 
 #: Surfaces that a tube is followed to, panes among them.
 MOST_EVENTS = 24
@@ -100,15 +105,29 @@ def _from_table(table: Floats, row: int, tangent: float) -> float:
 
 @njit(**CALLED)
 def root_gain(pattern: Floats, forward: float, left: float, up: float) -> float:
-    """The root of the antenna's gain in a direction of the sensor; none to the rear.
+    """The root of the antenna's gain in a direction of the sensor; none to the rear."""
+    azimuth, elevation = half_tangents(forward, left, up)
+    root: float = root_from_tangents(pattern, azimuth, elevation)
+    return root
 
-    tan(a / 2) = sin a / (1 + cos a) takes less than an angle.
+
+@njit(**ACCESS)
+def half_tangents(forward: float, left: float, up: float) -> tuple[float, float]:
+    """The tangents of half of azimuth and elevation of a direction.
+
+    tan(a / 2) = sin a / (1 + cos a) takes less than an angle. That of an azimuth to the rear is 1
+    or more, or none.
     """
-    if forward <= 0.0:
-        return 0.0
     square = forward * forward + left * left
     level, length = math.sqrt(square), math.sqrt(square + up * up)
-    azimuth, elevation = left / (level + forward), up / (length + level)
+    return left / (level + forward), up / (length + level)
+
+
+@njit(**ACCESS)
+def root_from_tangents(pattern: Floats, azimuth: float, elevation: float) -> float:
+    """The root of the antenna's gain by the tangents of half of both angles."""
+    if not abs(azimuth) < 1.0:
+        return 0.0
     root: float = _from_table(pattern, 0, azimuth) * _from_table(pattern, 1, elevation)
     return root
 
@@ -153,11 +172,14 @@ def looking(numbers: Floats, lane: int) -> Triple:
 
 @njit(**CALLED)
 def launch(sender: Sender, numbers: Floats) -> None:
-    """Have tubes set out whose cells, draws and gains are known."""
+    """Have tubes set out whose cells and draws are known."""
     for lane in range(WIDTH):
         u, v = numbers[U + lane], numbers[V + lane]
         middle = plus(sender.x, plus(times(u, sender.y), times(v, sender.z)))
-        along = times(1.0 / math.sqrt(1.0 + u * u + v * v), middle)
+        scale = 1.0 / math.sqrt(1.0 + u * u + v * v)
+        along = times(scale, middle)
+        azimuth, elevation = half_tangents(scale, scale * u, scale * v)
+        numbers[AZIMUTH + lane], numbers[ELEVATION + lane] = azimuth, elevation
         put_triple(numbers, SOURCE + lane, (0.0, 0.0, 0.0))
         put_triple(numbers, MIDDLE + lane, middle)
         put_triple(numbers, ACROSS + lane, sender.y)
@@ -170,6 +192,9 @@ def launch(sender: Sender, numbers: Floats) -> None:
         numbers[PANE + lane], numbers[IN_PANE + lane] = -1.0, 0.0
         numbers[DEPTH + lane] = numbers[EVENTS + lane] = 0.0
         numbers[STRAIGHT + lane] = 1.0
+    for lane in range(WIDTH):
+        azimuth, elevation = numbers[AZIMUTH + lane], numbers[ELEVATION + lane]
+        numbers[ROOT_GAIN + lane] = root_from_tangents(sender.pattern, azimuth, elevation)
 
 
 @njit(**CALLED)
@@ -200,7 +225,7 @@ def there_and_back(
 @njit(**ACCESS)
 def sinc(half: float) -> float:
     """The share sin x / x."""
-    _, sine = cosine_and_sine(half / (2.0 * math.pi))
+    _, sine = single_cosine_and_sine(half * (0.5 / math.pi))
     small = abs(half) < 1e-4
     share: float = 1.0 - half * half / 6.0 if small else sine / (1.0 if small else half)
     return share

@@ -29,6 +29,8 @@ TAPS = np.array([[0.0, 0.0], [0.5, 0.0], [0.46 / 1.08, 0.0], [0.5 / 0.84, 0.08 /
 
 #: Cells to either side of a tone that it is added to: what is left out is 47 dB down.
 REACH = 4
+#: The cells that this is, in whole eights.
+WEIGHTS = 16
 #: Steps of the table of a kernel in a cell: linear between them, that is 107 dB down.
 STEPS = 256
 
@@ -63,13 +65,16 @@ def kernel_table(window: int, count: int) -> NDArray[np.float64]:
     return table
 
 
-def rows_of(table: NDArray[np.float64]) -> NDArray[np.float64]:
+def rows_of(table: NDArray[np.float64]) -> NDArray[np.float32]:
     """The same table, by how far a tone lies beside its nearest cell, from 1/2 below it on.
 
-    Each row has the kernel in that cell and in REACH to either side: (STEPS + 2, 2 REACH + 1).
+    Each row has the kernel in that cell and in REACH to either side, then zeros:
+    (STEPS + 2, WEIGHTS).
     """
     steps = np.arange(STEPS + 2)[:, np.newaxis] + STEPS // 2
-    return np.ascontiguousarray(table[steps + STEPS * np.arange(2 * REACH + 1)])
+    rows = np.zeros((STEPS + 2, WEIGHTS), np.float32)
+    rows[:, : 2 * REACH + 1] = table[steps + STEPS * np.arange(2 * REACH + 1)]
+    return rows
 
 
 @njit(**INLINE)
