@@ -201,12 +201,17 @@ class Index:
         """Add the line of one complete file, with what is known of it."""
         self._append({"file": file_name, **known})
 
+    def add_all(self, files: Mapping[str, Mapping[str, object]]) -> None:
+        """Add the lines of files that belong together, by their names: all of them, or none."""
+        self._append(*({"file": name, **known} for name, known in files.items()))
+
     def note(self, content: Mapping[str, object]) -> None:
         """Add a line that is about no file."""
         self._append(content)
 
-    def _append(self, content: Mapping[str, object]) -> None:
-        text = json.dumps(_plain({"sensor": self.sensor, **content}), allow_nan=False)
+    def _append(self, *contents: Mapping[str, object]) -> None:
+        lines = (_plain({"sensor": self.sensor, **content}) for content in contents)
+        text = "\n".join(json.dumps(line, allow_nan=False) for line in lines)
         with (
             output_errors(f"cannot write {self.path}"),
             _index_lock,

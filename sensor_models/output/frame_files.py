@@ -217,15 +217,20 @@ class FrameWriter:
             self._broken = error
 
     def _write(self, frame: FrameFiles) -> None:
-        for file in frame.files:
-            path = self.path_of(frame.frame, file)
-            with output_errors(f"cannot write {path}"), published(path) as aside:
-                known = file.write(aside)
-            try:
-                self._index.add(path.name, {**frame.known, **known})
-            except OSError:
+        """Write all files of a frame and their lines, or none: a frame is there or it is lost."""
+        written: dict[Path, Mapping[str, object]] = {}
+        try:
+            for file in frame.files:
+                path = self.path_of(frame.frame, file)
+                with output_errors(f"cannot write {path}"), published(path) as aside:
+                    known = file.write(aside)
+                written[path] = {**frame.known, **known}
+            if written:
+                self._index.add_all({path.name: known for path, known in written.items()})
+        except BaseException:
+            for path in written:
                 path.unlink(missing_ok=True)  # files that are there are in the index
-                raise
+            raise
 
 
 def write_parts(path: Path, *parts: bytes | memoryview) -> None:

@@ -269,6 +269,19 @@ def test_a_file_that_gets_no_line_in_the_index_is_lost(tmp_path):
     ]
 
 
+def test_a_frame_has_all_its_files_or_none(tmp_path):
+    """Who reads the index finds a frame either there or lost."""
+    writer = writer_of(tmp_path)
+    bad = TextFile("bad", error=OSError(28, os.strerror(28)), suffix="b.text")
+    writer.put(FrameFiles(0, (TextFile("one"), bad), {}))
+    with pytest.raises(OutputError, match=r"s-000000\.b\.text"):
+        writer.flush()
+    assert names_in(tmp_path) == ["index.jsonl"]
+    writer.put(FrameFiles(1, (), {}))  # one without files has no line either
+    writer.close()
+    assert [line["frames"] for line in lines_of(tmp_path)[1:]] == [[0, 0]]
+
+
 def test_a_directory_removed_meanwhile_is_told_and_not_made_again(tmp_path):
     writer = writer_of(tmp_path / "run")
     shutil.rmtree(tmp_path / "run")
