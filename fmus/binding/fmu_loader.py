@@ -324,7 +324,8 @@ def check_requirements(resources: str) -> None:
     """Raise an error that names each package that is missing or has the wrong version."""
     requirements = os.path.join(resources, "requirements.txt")
     with open(requirements, encoding="utf-8") as file:
-        needed = [line.strip() for line in file if line.strip()]
+        lines = [line.partition(";") for line in file if line.strip()]
+    needed = [name.strip() for name, _, marker in lines if applies(marker.strip())]
     hints: list[str] = []
     problems = find_problems(needed)
     for place in other_places(resources, hints) if problems else ():
@@ -342,10 +343,9 @@ def find_problems(needed: list[str]) -> list[str]:
     import importlib.metadata
 
     problems = []
-    for line in needed:
-        requirement, _, marker = (part.strip() for part in line.partition(";"))
+    for requirement in needed:
         name = requirement.split("=")[0].rstrip("<>! ")
-        if name in OPTIONAL or not applies(marker):
+        if name in OPTIONAL:
             continue
         try:
             version = importlib.metadata.version(name)
@@ -447,10 +447,7 @@ def remedy(needed: list[str]) -> str:
     """What the user can type to have the packages."""
     import sysconfig
 
-    wanted = [line.partition(";") for line in needed]
-    packages = " ".join(
-        f'"{name.strip()}"' for name, _, marker in wanted if applies(marker.strip())
-    )
+    packages = " ".join(f'"{requirement}"' for requirement in needed)
     executable = sys.executable or ""
     managed = os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
     if is_interpreter(executable) and (

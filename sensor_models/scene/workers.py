@@ -45,7 +45,7 @@ class Work:
 
     @classmethod
     def done(cls) -> "Work":
-        """Nothing that were still to be done."""
+        """Work of which nothing is left to do."""
         return cls(lambda: None, np.zeros(1, np.int64), [])
 
     def end(self) -> None:

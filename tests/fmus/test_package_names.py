@@ -118,11 +118,14 @@ def test_where_the_system_manages_packages_the_message_makes_an_environment(
     monkeypatch.setattr(sys, "prefix", sys.base_prefix)
     monkeypatch.setattr(sys, "executable", executable)
     monkeypatch.setattr(sysconfig, "get_path", lambda _: str(tmp_path))
-    needed = ["numpy>=1.26,<3", 'tomli>=2; python_version < "3.11"', "numba>=0.60"]
-    environment, install, choice = fmu_loader.remedy(needed).splitlines()[1:]
+    needed = ["no-such-package>=1,<3", 'tomli>=2; python_version < "3.11"', "numba>=0.60"]
+    (tmp_path / "requirements.txt").write_text("\n".join(needed))
+    with pytest.raises(fmu_loader.FmuLoadError, match="no-such-package is not installed") as told:
+        fmu_loader.check_requirements(str(tmp_path))
+    environment, install, choice = str(told.value).splitlines()[1:]
     python = environment.split('"')[1]
     assert environment.endswith("-m venv ~/sensor-fmus")
-    wanted = ['"numpy>=1.26,<3"', *(['"tomli>=2"'] if sys.version_info < (3, 11) else [])]
+    wanted = ['"no-such-package>=1,<3"', *(['"tomli>=2"'] if sys.version_info < (3, 11) else [])]
     packages = " ".join([*wanted, '"numba>=0.60"'])
     assert install.strip() == f"~/sensor-fmus/bin/python -m pip install {packages}"
     assert choice.strip() == "FMU_PYTHON=~/sensor-fmus/bin/python"
