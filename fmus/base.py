@@ -290,13 +290,13 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
     # ---- saved states ------------------------------------------------------------------------
 
     def _get_fmu_state(self, phase: int = 0) -> FmuState:
+        own = {} if self._run is None else self._run.state()  # before, as it may settle outputs
         arrays = {
             "reals": np.array(self.values.reals),
             "integers": np.array(self.values.integers, np.int32),
             "booleans": np.array(self.values.booleans, np.int32),
+            **{f"run.{name}": array for name, array in own.items()},
         }
-        if self._run is not None:
-            arrays.update({f"run.{name}": a for name, a in self._run.state().items()})
         return FmuState(phase, self.time, tuple(self.values.strings), arrays)
 
     def _set_fmu_state(self, state: FmuState) -> int:

@@ -86,6 +86,7 @@ class SensorRun:
         self._record: RecordSink | None = None
         self._files: FrameSink | None = None
         self._file = ""  # of a saved state, until there are files
+        self._is_unnamed = False  # the newest file, as it was not written yet
 
     @property
     def _wants_log(self) -> bool:
@@ -198,9 +199,19 @@ class SensorRun:
         self._give(held, self.sensor.advance(inputs, self._known, time))
         self._known = time
         if self._files is not None:
+            # A file takes milliseconds to be written. Nobody waits for it who does not ask.
+            if self._files.is_written:
+                self._name_newest(self._files)
+            else:
+                self._is_unnamed = True
+
+    def settle(self) -> None:
+        """Bring the outputs to what they have to be, before somebody reads names of files."""
+        if self._files is not None and self._is_unnamed:
             self._name_newest(self._files)
 
     def _name_newest(self, files: FrameSink, *, of_all: bool = False) -> None:
+        self._is_unnamed = False
         try:
             files.name_newest(self._outputs.name_file, of_all=of_all)
         finally:
@@ -258,6 +269,7 @@ class SensorRun:
 
     def state(self) -> Arrays:
         """All that later results depend on, as arrays."""
+        self.settle()
         held = b"" if self._held is None else self._held.content
         file = self._file if self._files is None else self._files.newest
         return {

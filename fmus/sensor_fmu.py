@@ -74,6 +74,12 @@ class SensorFmu(FmuBase):
             return True
         return super().do_step(current_time, step_size)
 
+    def get_string(self, vrs: Sequence[int]) -> list[str]:
+        """The values of Strings; waits for a file that is to be named and is not written yet."""
+        if isinstance(self._run, SensorRun):
+            self._run.settle()
+        return super().get_string(vrs)
+
     def compute_initial(self) -> None:
         """Compute the outputs at the start; those of frames keep their starts until a step."""
         if self.spec.frames is None:

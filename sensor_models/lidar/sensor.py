@@ -96,7 +96,8 @@ class LidarSensor:
         self._file_parameters = setup.parameters.of(CloudFileParameters)
         self._warn: Callable[[str], None] | None = setup.warn  # until light was cut off once
         self._files, self._rounding = setup.files, RoundingWatch(setup.warn)
-        self._buffers: queue.SimpleQueue[CloudBuffer | None] = queue.SimpleQueue()
+        #: The one that was used last is used next: it is in the caches, and others need not be.
+        self._buffers: queue.LifoQueue[CloudBuffer | None] = queue.LifoQueue()
         for _ in range(BUFFERS):
             self._buffers.put(None)  # made when it is needed
         kind = RollingScan if self._lidar.rolls else InstantScan

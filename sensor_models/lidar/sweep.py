@@ -12,12 +12,12 @@ alone, not on how time is cut into steps, as far as cutting does not change what
                The ends of the slices are knots of the movable bodies of the scene
                (``scene.history``): each ray sees them between the knots around its own time,
                whatever the slice it is made in.
-under way      Slices are made by other threads while the master goes on: a step waits for them
-               only if it needs what they make, or has some more to be made. While it waits, it
-               takes part.
+under way      Slices are made by other threads while the master goes on. A step waits for them
+               only if it completes the frame; while it waits, it takes part.
 gathered       Steps may be shorter than a quarter of a frame. Slices wait then until there is a
-               quarter of one to make, or the frame ends: tracing wakes all threads and waits for
-               the last, which takes a tenth of the time of a sweep in steps of 10 ms.
+               quarter of one to make and those before them are made, or until the frame ends:
+               each time that slices are begun and ended takes threads that wake up and wait for
+               the last of them, and trees that end in packets which are not full.
 
 Source: AGX (slices of a pattern) and GYM (instant frames); motion within a frame is an extension.
 """
@@ -180,7 +180,7 @@ class InstantScan(Scan):
             cloud.clear()
             poses = self._lidar.sensor_poses(body.reshape(1, -1))
             rays = scene.rays(placed=False)
-            self._lidar.scan(rays, poses, index, (stamp, 0.0), columns, cloud, bodies)
+            self._lidar.begin(rays, poses, index, (stamp, 0.0), columns, cloud, bodies).end()
             self._due = self._due[1:]
             pose = self._lidar.sensor_pose(body)
             yield LidarFrame(index, stamp, 0.0, self._complete(), *pose, about)
@@ -309,6 +309,7 @@ class RollingScan(Scan):
 
     def _leave(self, scene: SceneHandle) -> None:
         """Send the rays that were kept back; they complete no frame."""
+        self._wait()
         next(self._trace(scene, 1), None)
         self._wait()
 
@@ -332,13 +333,16 @@ class RollingScan(Scan):
     def _trace(self, scene: SceneHandle, fewest: int) -> Iterator[LidarFrame]:
         """Make the slices whose knots are all known; the frame, if it is complete then.
 
-        Fewer than ``fewest`` wait for more to come, unless they complete the frame.
+        Unless they complete the frame, they wait for more to come where there are fewer than
+        ``fewest``, and for those that are under way.
         """
         slices = len(self._slices.needed)
         first = after = self._next_slice
         while after < slices and self._slices.needed[after] < self._known:
             after += 1
         if after - first < (fewest if after < slices else 1):
+            return
+        if after < slices and self._under_way is not None and not self._under_way.work.is_done:
             return
         self._wait()
         if first == 0:

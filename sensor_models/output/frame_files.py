@@ -134,6 +134,10 @@ class FrameWriter:
         """How many of the frames that are done could not be written."""
         return self._losses.count
 
+    def is_done(self, frames: int) -> bool:
+        """Whether the first so many of the frames are written or lost; true in a forked child."""
+        return not self._worker.is_ours or self._worker.is_done(frames)
+
     def flush(self, frames: int | None = None) -> None:
         """Wait until all is written, or the first so many of the frames.
 

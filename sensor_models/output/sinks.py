@@ -127,9 +127,9 @@ class RecordSink:
 class FrameSink:
     """The files of frames.
 
-    A file is named once it is complete. A step therefore names the newest file of the steps
-    before, which is there by then as a rule, and so does not wait for the disk; what is named
-    depends on the frames alone and not on the speed of the disk.
+    A file is named once it is complete. After a step the newest file of the steps before has to
+    be named, so what is named depends on the frames alone and not on the speed of the disk. Where
+    that file is not written yet (``is_written``), the one who reads the name waits for it.
     """
 
     def __init__(self, writer: FrameWriter) -> None:
@@ -158,6 +158,11 @@ class FrameSink:
         if result.files:
             self.newest = str(self._writer.path_of(result.number, result.files[0]))
         self._writer.put(frame)
+
+    @property
+    def is_written(self) -> bool:
+        """Whether all frames of the steps before are written or lost."""
+        return self._writer.is_done(self._before[0])
 
     def name_newest(self, name: Callable[[str], None], *, of_all: bool = False) -> None:
         """Wait for the files of the steps before, or of all, and name the newest unless it is lost.

@@ -44,6 +44,10 @@ class Worker:
         self._queue.put(task)
         self._put += 1
 
+    def is_done(self, tasks: int) -> bool:
+        """Whether the first so many tasks are done."""
+        return self._done >= tasks
+
     def wait(self, tasks: int | None = None) -> None:
         """Wait until all tasks are done, or the first so many."""
         wanted = self._put if tasks is None else tasks

@@ -48,6 +48,11 @@ class Work:
         """Work of which nothing is left to do."""
         return cls(lambda: None, np.zeros(1, np.int64), [])
 
+    @property
+    def is_done(self) -> bool:
+        """Whether all is done, so that nobody has to wait; errors are raised by ``end``."""
+        return all(helper.done() for helper in self._helpers)
+
     def end(self) -> None:
         """Do what is left, wait for the others, and raise what one of them has raised."""
         helpers, self._helpers = self._helpers, []

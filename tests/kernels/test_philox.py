@@ -193,3 +193,23 @@ def test_tails_are_as_heavy_as_those_of_the_normal_law():
         for tail in (draws > limit, draws < -limit):
             # counts of rare events scatter by their root
             assert abs(np.count_nonzero(tail) - expected) < SIGMAS * math.sqrt(expected)
+
+
+@njit
+def block_uniforms(key, samples, lanes):
+    draws = np.empty((4, samples.size))
+    for i in range(samples.size):
+        draws[0, i], draws[1, i], draws[2, i], draws[3, i] = philox.uniforms(
+            key, samples[i], lanes[i]
+        )
+    return draws
+
+
+def test_the_words_of_a_block_are_uniform_and_know_nothing_of_each_other():
+    draws = block_uniforms(KEY, *along_lanes(3))
+    assert np.all(draws[0] == uniforms(KEY, *along_lanes(3)))
+    for own in draws:
+        assert np.mean(own) == pytest.approx(0.5, abs=SIGMAS * math.sqrt(1 / 12 / COUNT))
+        assert np.var(own) == pytest.approx(1 / 12, abs=SIGMAS * math.sqrt(1 / 180 / COUNT))
+    apart = np.corrcoef(draws)[np.triu_indices(4, 1)]
+    assert np.all(np.abs(apart) < SIGMAS / math.sqrt(COUNT))

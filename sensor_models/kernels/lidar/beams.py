@@ -15,7 +15,6 @@ from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.layout import (
     AZIMUTH,
     ELEVATION,
-    TILE_ROWS,
     TILE_SHIFT,
     Detector,
     Floats,
@@ -24,8 +23,14 @@ from sensor_models.kernels.lidar.layout import (
     put_pose,
     ray_of,
 )
-from sensor_models.kernels.lidar.points import block_of, draws_of_block, has_distance_noise
+from sensor_models.kernels.lidar.points import (
+    block_of,
+    draws_of_block,
+    has_distance_noise,
+    number_of_draws,
+)
 from sensor_models.kernels.light.paths import Path
+from sensor_models.kernels.light.stretches import draws_at_sensor, may_answer
 from sensor_models.kernels.light.tree import Tree, farthest, set_out
 from sensor_models.kernels.math.philox import normal
 from sensor_models.kernels.tracing.embree import WIDTH
@@ -50,6 +55,7 @@ class Lanes(NamedTuple):
     pose: Floats  # (WIDTH, 12), of the sensor
     time: Floats  # (WIDTH,), that the pose is of, as a share of the frame; NaN for none
     draw: Floats  # (WIDTH,), of the error of a ray's first return
+    air: Floats  # (WIDTH,), of the echo of the medium that the ray sets out in
     place: NDArray[np.int64]  # (WIDTH,): among those whose trees are under way
 
 
@@ -61,6 +67,7 @@ def new_lanes(scan: Scan) -> Lanes:
         np.empty((WIDTH, 12)),
         np.full(WIDTH, np.nan),
         np.zeros(WIDTH),
+        np.ones(WIDTH),
         np.zeros(WIDTH, np.int64),
     )
     for lane in range(WIDTH):
@@ -104,8 +111,10 @@ def off_axis(middle: Triple, left: float, up: float) -> Triple:
 
 
 @njit(**ACCESS)
-def begin_packet(scan: Scan, detector: Detector, lanes: Lanes, corner: tuple[int, int]) -> None:
-    """Say which rays a packet has, from where they are sent, and draw their errors."""
+def begin_packet(
+    path: Path, scan: Scan, detector: Detector, lanes: Lanes, corner: tuple[int, int]
+) -> None:
+    """Say which rays a packet has, from where they are sent, and make their draws."""
     for lane in range(WIDTH):
         lanes.ray[lane] = ray_of(scan, corner, lane)
     if len(scan.poses) > 1:
@@ -115,29 +124,54 @@ def begin_packet(scan: Scan, detector: Detector, lanes: Lanes, corner: tuple[int
             if ray >= 0 and scan.offset[ray] != lanes.time[lane]:
                 lanes.time[lane] = scan.offset[ray]
                 put_pose(scan, ray, lanes.pose[lane])
+    blocks = blocks_of_packet(scan, corner)
     if has_distance_noise(detector):
-        draw_errors(scan, detector, lanes, corner)
+        for index in range(blocks):
+            block = block_of_packet(scan, corner, index)
+            deal(scan, corner, index, draws_of_block(detector, block, 0), lanes.draw)
+    if detector.subrays == 1 and may_answer(path):  # of more rays, trees draw themselves
+        for index in range(blocks):
+            block = block_of_packet(scan, corner, index)
+            deal(scan, corner, index, draws_at_sensor(path, block), lanes.air)
 
 
 @njit(**ACCESS)
-def draw_errors(scan: Scan, detector: Detector, lanes: Lanes, corner: tuple[int, int]) -> None:
-    """Draw the errors of the first returns of all rays of a packet, block by block."""
+def blocks_of_packet(scan: Scan, corner: tuple[int, int]) -> int:
+    """How many blocks of random words the rays of a packet share: those of four rays each."""
+    if scan.rows == 1:
+        return ((corner[1] & 3) + WIDTH + 3) >> 2
+    return ((corner[1] & 1) + (1 << TILE_SHIFT) + 1) >> 1
+
+
+@njit(**ACCESS)
+def block_of_packet(scan: Scan, corner: tuple[int, int], index: int) -> int:
+    """One of the blocks of random words that the rays of a packet share."""
     row, column = corner
     if scan.rows == 1:
-        for first in range(column & ~3, column + WIDTH, 4):
-            draws = draws_of_block(detector, first >> 2, 0)
-            for k in range(4):
-                if 0 <= first + k - column < WIDTH:
-                    lanes.draw[first + k - column] = draws[k]
-        return
-    across = 1 << TILE_SHIFT
-    for first in range(column & ~1, column + across, 2):
-        for down in range(0, TILE_ROWS, 2):
-            draws = draws_of_block(detector, block_of(scan, first, row + down), 0)
-            for k in range(4):
-                side = first + (k >> 1) - column
-                if 0 <= side < across:
-                    lanes.draw[((down + (k & 1)) << TILE_SHIFT) + side] = draws[k]
+        return (column >> 2) + index
+    block: int = block_of(scan, (column & ~1) + 2 * index, row)
+    return block
+
+
+@njit(**ACCESS)
+def deal(
+    scan: Scan,
+    corner: tuple[int, int],
+    index: int,
+    draws: tuple[float, float, float, float],
+    target: Floats,
+) -> None:
+    """Give the draws of a block to the lanes of those rays of it that are in the packet."""
+    for k in range(4):
+        if scan.rows == 1:
+            lane, across = 4 * index + k - (corner[1] & 3), WIDTH
+            side = lane
+        else:
+            across = 1 << TILE_SHIFT
+            side = 2 * index + (k >> 1) - (corner[1] & 1)
+            lane = ((k & 1) << TILE_SHIFT) + side
+        if 0 <= side < across:
+            target[lane] = draws[k]
 
 
 @njit(**ACCESS)
@@ -185,7 +219,7 @@ def begin_tree(
         tree,
         lane,
         lanes.place[lane],
-        ray * detector.subrays + beam_ray,
+        number_of_draws(scan, detector, ray, beam_ray),
         position_of(lanes.pose[lane]),
         sent_along(tree.packet, lane),
         1.0,

@@ -29,8 +29,9 @@ LIST_SHIFT = {16: 4, 8: 3, 4: 2}[WIDTH]
 #: Tiles that lie side by side before the next rows follow: with one, packets that follow one
 #: another have the same columns, and with them the poses of the sensor.
 TILES_ACROSS = 1
-#: Packets that a thread claims at once: few, as parts of a frame are to be shared evenly, too.
-CHUNK = 16
+#: Packets that a thread claims at once: few, as parts of a frame are to be shared evenly, but with
+#: rows enough that threads do not write to the same lines of memory.
+CHUNK = 32
 
 #: Which returns of a ray are kept.
 STRONGEST, FIRST, LAST, DUAL, ALL = range(5)

@@ -8,7 +8,8 @@
                N = 2^bits - 1
 
 The normal draw n is a function of (frame, ray, return). The rays of two rows and two columns
-share a block of random words, one each, as a block takes longer than all else of a draw.
+share a block of random words, one each, as a block takes longer than all else of a draw. The draws
+of media go by ``number_of_draws``, which counts the rays of such a block one after the other.
 
 Points are written as the records that files have (``output.clouds``), word by word: a file takes
 them as they are, whatever fields it has room for.
@@ -38,6 +39,7 @@ from sensor_models.kernels.lidar.layout import (
     Scan,
 )
 from sensor_models.kernels.light.beam import beam_factor, beam_of
+from sensor_models.kernels.light.stretches import WORD_SHIFT
 from sensor_models.kernels.math.philox import normals
 from sensor_models.kernels.tracing.packets import ACCESS, Triple
 from sensor_models.kernels.tracing.sensor_poses import position_of, rotate, rotate_back
@@ -73,6 +75,16 @@ def block_of(scan: Scan, column: int, row: int) -> int:
 def word_of(scan: Scan, column: int, row: int) -> int:
     """Which word of its block is a ray's."""
     return column & 3 if scan.rows == 1 else ((column & 1) << 1) | (row & 1)
+
+
+@njit(**ACCESS)
+def number_of_draws(scan: Scan, detector: Detector, ray: int, beam_ray: int) -> int:
+    """The number that the draws of media go by, for a ray of the beam of a ray of the pattern."""
+    column = ray // scan.rows
+    row = ray - column * scan.rows
+    block = block_of(scan, column, row) * detector.subrays + beam_ray
+    number: int = (block << WORD_SHIFT) | word_of(scan, column, row)
+    return number
 
 
 @njit(**ACCESS)

@@ -47,21 +47,14 @@ from sensor_models.kernels.lidar.echoes import (
     new_echoes,
     take_in,
 )
-from sensor_models.kernels.lidar.first_hits import COSINE as COSINE_THERE
 from sensor_models.kernels.lidar.first_hits import (
     FACTOR,
     INCIDENCE,
-    LENGTH,
     MIRRORED,
-    SURFACE,
-    FirstHits,
     answer,
-    face,
-    look_up,
+    meet,
     mirror,
     new_first_hits,
-    number_of,
-    toward_of,
 )
 from sensor_models.kernels.lidar.first_hits import INTENSITY as ECHO
 from sensor_models.kernels.lidar.layout import (
@@ -86,6 +79,8 @@ from sensor_models.kernels.lidar.points import (
 )
 from sensor_models.kernels.lidar.returns import Lists, new_lists, select
 from sensor_models.kernels.lidar.walk import walked
+from sensor_models.kernels.light.facing import COSINE as COSINE_THERE
+from sensor_models.kernels.light.facing import LENGTH, SURFACE, Facing, number_of, toward_of
 from sensor_models.kernels.light.media import MEDIUM_IOR
 from sensor_models.kernels.light.paths import DEPTH_LIMIT, LIMITS, Path
 from sensor_models.kernels.light.stretches import answers
@@ -147,12 +142,12 @@ def end_soon(
     output: Output,
     tree: Tree,
     lanes: Lanes,
-    first: FirstHits,
+    first: Facing,
     chunk: int,
 ) -> bool:
     """Finish a ray at the first surface; False if it goes on from there, or air answers it."""
     ray = lanes.ray[lane]
-    if answers(path, ray):
+    if answers(path, lanes.air[lane]):
         return False
     output.counts[ray] = 0
     if not first.hit[lane]:
@@ -200,13 +195,12 @@ def end_packet(
     output: Output,
     tree: Tree,
     lanes: Lanes,
-    first: FirstHits,
+    first: Facing,
     chunk: int,
 ) -> None:
     """Finish the rays of a packet that end at the first surface; they leave the packet."""
-    look_up(view, path, tree.packet, lanes, first)
-    face(tree.packet, first)
-    answer(path, detector, tree.packet, first)
+    meet(view, path, tree.packet, first)
+    answer(path, detector, first)
     mirror(path, first)
     for lane in range(WIDTH):
         if lanes.ray[lane] >= 0 and end_soon(
@@ -324,7 +318,7 @@ def make_columns(
     while chunk * CHUNK < packets:
         output.nearest[chunk, 0] = math.inf
         for index in range(chunk * CHUNK, min((chunk + 1) * CHUNK, packets)):
-            begin_packet(scan, detector, lanes, corner_of(scan, index))
+            begin_packet(path, scan, detector, lanes, corner_of(scan, index))
             for beam_ray in range(detector.subrays):
                 send_beams(view, path, scan, detector, tree.packet, lanes, beam_ray)
                 trace(view, tree)

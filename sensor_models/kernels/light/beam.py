@@ -66,6 +66,18 @@ def beam_of(packed: Floats) -> Beam:
     )
 
 
+@njit(cache=True, forceinline=True)
+def is_on_axis(beam: Beam) -> bool:
+    """Whether the detector sits on the axis of a beam that has a width, as nearly always."""
+    return beam[OFFSET] == 0.0 and beam[EMITTER] > 0.0
+
+
+@njit(cache=True, forceinline=True)
+def most_of(beam: Beam) -> float:
+    """The greatest beam factor that there may be."""
+    return 1.0 if beam[CLAMP] != 0.0 else math.inf
+
+
 @njit(cache=True, error_model="numpy")
 def poisson(mean: float, count: float) -> float:
     """The probability of a count."""
@@ -124,8 +136,7 @@ def beam_factor(beam: Beam, path: float) -> float:
         share = closed_share(detector, offset, spot)
     if spot <= 0.0:
         return float(share)  # a point is received or not, whatever the scale
-    factor = share * SCALE
-    return float(min(factor, 1.0) if beam[CLAMP] != 0.0 else factor)
+    return float(min(share * SCALE, most_of(beam)))
 
 
 @njit(cache=True)

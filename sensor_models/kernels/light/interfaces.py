@@ -30,6 +30,19 @@ from sensor_models.kernels.light.branches import (
     push,
     step_down,
 )
+from sensor_models.kernels.light.facing import (
+    COSINE,
+    FACING,
+    INDEX,
+    LENGTH,
+    STRENGTH,
+    SURFACE,
+    Facing,
+    number_of,
+    strength_of,
+    surface_of,
+    toward_of,
+)
 from sensor_models.kernels.light.fresnel import split
 from sensor_models.kernels.light.media import MEDIUM_IOR
 from sensor_models.kernels.light.paths import (
@@ -44,30 +57,17 @@ from sensor_models.kernels.light.surfaces import (
     KIND,
     LAMBERT,
     SLOPE_SQUARED,
+    TWO_WAY,
     Surface,
-    retro,
     specular_share,
-    surface_at,
 )
-from sensor_models.kernels.math.rotations import Triple, cross, dot, times
-from sensor_models.kernels.tracing.hits import hit_material, hit_normal, hit_owner
+from sensor_models.kernels.math.rotations import Triple, times
+from sensor_models.kernels.tracing.embree import WIDTH
+from sensor_models.kernels.tracing.hits import hit_owner
 from sensor_models.kernels.tracing.packets import ACCESS, Packet
 from sensor_models.kernels.tracing.scene_view import SceneView
 
 Counts = NDArray[np.int64]
-
-#: Grazing: below this cosine nothing comes back.
-GRAZING = 1e-6
-
-
-@njit(**ACCESS)
-def strength_of(
-    surface: Surface, along: Triple, normal: Triple, cosine: float, index: float, cone: float
-) -> float:
-    """What a surface sends back, f(l, l) (n.l), in 1/sr."""
-    tilt = cross(along, normal)
-    f = retro(surface, cosine, min(dot(tilt, tilt), 1.0), index, cone)
-    return f * cosine if cosine > GRAZING else 0.0
 
 
 @njit(**ACCESS)
@@ -227,36 +227,33 @@ def arrive_at_surface(
     flight: Branches,
     waiting: Branches,
     through: Branches,
-    length: float,
+    seen: Facing,
     passed: int,
     lost: Counts,
 ) -> None:
     """What a ray that hits sends back, and its branches; ``flight`` has its state on arrival.
 
     What is reflected goes to ``waiting``, what goes on behind the surface to ``through``.
-    ``passed`` is how many boundaries lie before the surface; those at it lie behind it. All of
-    this needs the same numbers, so it is one function of more than 40 lines.
+    ``seen`` is what the packet hits, and what opaque surfaces of it send back. ``passed`` is how
+    many boundaries lie before the surface; those at it lie behind it. All of this needs the same
+    numbers, so it is one function of more than 40 lines.
     """
     numbers = flight.numbers
     along = (numbers[lane, ALONG_X], numbers[lane, ALONG_Y], numbers[lane, ALONG_Z])
-    normal = hit_normal(view, packet, lane)
-    facing = -dot(along, normal)
-    away = off_surface(length)
-    cosine = min(abs(facing), 1.0)
-    toward = times(1.0 if facing >= 0.0 else -1.0, normal)
-    material = hit_material(view, packet, lane)
-    surface = surface_at(path.surfaces, material)
-    index = path.media[medium_of(flight, lane), MEDIUM_IOR]
+    away, cosine = off_surface(number_of(seen, LENGTH, lane)), number_of(seen, COSINE, lane)
+    toward, material = toward_of(seen, lane), seen.material[lane]
+    surface = surface_of(seen, lane, number_of(seen, SURFACE + TWO_WAY * WIDTH, lane))
+    index, strength = number_of(seen, INDEX, lane), number_of(seen, STRENGTH, lane)
     clear, behind = surface[KIND] == DIELECTRIC, index
     if clear:
         look_behind(view, path, bounds, lane, flight, passed, lost)
-        owner = hit_owner(packet, lane)
-        if not change_sides(path, flight, owner, material, facing >= 0.0, lost):
+        owner, inward = hit_owner(packet, lane), number_of(seen, FACING, lane) >= 0.0
+        if not change_sides(path, flight, owner, material, inward, lost):
             ignore(path, flight, through, away, lost)
             return
         behind = path.media[medium_of(flight, BEHIND), MEDIUM_IOR]
         surface = with_index(surface, behind)
-    strength = strength_of(surface, along, normal, cosine, index, path.cone)
+        strength = strength_of(surface, along, toward, cosine, index, path.cone)
     row = deliver(path, arrivals, FROM_SURFACE, flight, lane, strength)
     describe_surface(view, path, packet, lane, arrivals, row, toward, cosine)
     if clear:

@@ -4,6 +4,11 @@
 
 after a stretch of length l in a medium of index n and extinction a, with weight, optical and
 reduced path. Each medium that a branch enters may answer once (``light.media``).
+
+Draws    Whether the medium around the sensor answers is drawn for every ray, and a block of four
+         random words takes longer than the rest of a short ray's way. Four rays whose numbers
+         follow on one another therefore share a block there, a word each. All other entries have
+         a block of their own.
 """
 
 import math
@@ -40,11 +45,13 @@ from sensor_models.kernels.light.media import (
     transmission,
 )
 from sensor_models.kernels.light.paths import TELL_PLACES, TELL_STRETCHES, Path
-from sensor_models.kernels.math.philox import uniform
+from sensor_models.kernels.math.philox import uniform, uniforms
 from sensor_models.kernels.tracing.packets import ACCESS
 
 #: Bits of the counter of a random draw that nodes and events take.
 NODE_SHIFT, EVENT_SHIFT = 25, 7
+#: Binary logarithm of the rays that share a block of random words as they leave the sensor.
+WORD_SHIFT = 2
 
 
 @njit(**ACCESS)
@@ -64,17 +71,32 @@ def draw_of_entry(path: Path, number: int, step: int) -> float:
 
     ``step`` counts the places of the tree and the events on the way to them, 0 at the sensor.
     """
+    if step == 0:
+        shared: float = draws_at_sensor(path, number >> WORD_SHIFT)[number & (1 << WORD_SHIFT) - 1]
+        return shared
     draw: float = uniform(path.key, path.frame, (number << NODE_SHIFT) + step)
     return draw
 
 
 @njit(**ACCESS)
-def answers(path: Path, number: int) -> bool:
+def draws_at_sensor(path: Path, block: int) -> tuple[float, float, float, float]:
+    """The draws of four rays for the medium that they set out in."""
+    # No other entry has this counter: those have a step in the bits that are 0 here.
+    draws: tuple[float, float, float, float] = uniforms(path.key, path.frame, block << NODE_SHIFT)
+    return draws
+
+
+@njit(**ACCESS)
+def may_answer(path: Path) -> bool:
+    """Whether the medium that fills the world answers any ray, so that draws are needed."""
+    may: bool = path.media[0, RETURN_PROBABILITY] > 0.0
+    return may
+
+
+@njit(**ACCESS)
+def answers(path: Path, draw: float) -> bool:
     """Whether the medium that fills the world answers a ray as it leaves the sensor."""
-    probability = path.media[0, RETURN_PROBABILITY]
-    if probability == 0.0:
-        return False
-    answered: bool = draw_of_entry(path, number, 0) < probability
+    answered: bool = draw < path.media[0, RETURN_PROBABILITY]
     return answered
 
 

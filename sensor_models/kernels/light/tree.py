@@ -96,15 +96,46 @@ from sensor_models.kernels.light.branches import (
     medium_of,
     new_branches,
 )
+from sensor_models.kernels.light.facing import (
+    COSINE,
+    FREE,
+    INDEX,
+    LENGTH,
+    STRENGTH,
+    Facing,
+    face,
+    look_up,
+    new_facing,
+    number_of,
+    send_back,
+    strength_of,
+    toward_of,
+)
 from sensor_models.kernels.light.interfaces import arrive_at_surface
 from sensor_models.kernels.light.media import MEDIUM_IOR
 from sensor_models.kernels.light.paths import LIMITS, NESTING_LIMIT, TELL_MISSES, Path
 from sensor_models.kernels.light.stretches import advance, draw_ahead
+from sensor_models.kernels.light.surfaces import surface_at
 from sensor_models.kernels.math.rotations import Triple
 from sensor_models.kernels.tracing.embree import WIDTH
-from sensor_models.kernels.tracing.hits import hit_distance, is_hit
-from sensor_models.kernels.tracing.packets import ACCESS, Packet, drop_ray, is_valid, new_packet
-from sensor_models.kernels.tracing.rays import nearest_allowed, set_ray, trace_surfaces
+from sensor_models.kernels.tracing.packets import (
+    ACCESS,
+    ALONG,
+    PLACE,
+    SENT,
+    T_MAX,
+    VALID,
+    Packet,
+    drop_ray,
+    is_valid,
+    new_packet,
+)
+from sensor_models.kernels.tracing.rays import (
+    nearest_allowed,
+    set_ray,
+    set_rays,
+    trace_surfaces,
+)
 from sensor_models.kernels.tracing.scene_view import SceneView
 
 
@@ -117,6 +148,7 @@ class Tree(NamedTuple):
     mirrored: Branches  # the stack of reflected light
     through: Branches  # that of light behind interfaces
     arrivals: Arrivals
+    seen: Facing  # what the packet hits
     lost: NDArray[np.int64]  # (LIMITS,): how often each limit has cut light off
 
 
@@ -130,6 +162,7 @@ def new_tree() -> Tree:
         new_branches(MOST_BRANCHES),
         new_branches(MOST_BRANCHES),
         new_arrivals(),
+        new_facing(FREE),
         np.zeros(LIMITS, np.int64),
     )
 
@@ -222,14 +255,41 @@ def trace(view: SceneView, tree: Tree) -> None:
         trace_bounds(view, tree.packet, tree.bounds, True)
 
 
+@njit(**ACCESS)
+def look_back(view: SceneView, path: Path, tree: Tree) -> None:
+    """What opaque surfaces send back that a packet meets, if no boundary is passed before."""
+    if view.volumes == 0:
+        for lane in range(WIDTH):
+            if tree.seen.hit[lane]:
+                medium = medium_of(tree.flight, lane)
+                tree.seen.numbers[INDEX + lane] = path.media[medium, MEDIUM_IOR]
+        send_back(tree.packet, tree.seen, path.cone)
+
+
+@njit(**ACCESS)
+def look_back_from(path: Path, tree: Tree, lane: int) -> None:
+    """What an opaque surface sends back to the medium that a ray is in by now."""
+    seen, numbers = tree.seen, tree.flight.numbers
+    index = path.media[medium_of(tree.flight, lane), MEDIUM_IOR]
+    along = (numbers[lane, ALONG_X], numbers[lane, ALONG_Y], numbers[lane, ALONG_Z])
+    surface = surface_at(path.surfaces, seen.material[lane])
+    cosine, toward = number_of(seen, COSINE, lane), toward_of(seen, lane)
+    seen.numbers[INDEX + lane] = index
+    seen.numbers[STRENGTH + lane] = strength_of(surface, along, toward, cosine, index, path.cone)
+
+
 @njit(**{**ACCESS, "forceinline": False})
 def arrive(view: SceneView, path: Path, tree: Tree) -> None:
     """What becomes of the packet that was traced: arrivals, and branches that wait."""
     packet, bounds, arrivals, flight = tree.packet, tree.bounds, tree.arrivals, tree.flight
+    seen = tree.seen
+    look_up(view, path.surfaces, packet, seen)
+    face(packet, seen)
+    look_back(view, path, tree)
     for lane in range(WIDTH):
         if not is_valid(packet, lane):
             continue
-        length = float(hit_distance(packet, lane)) if is_hit(packet, lane) else math.inf
+        length = number_of(seen, LENGTH, lane) if seen.hit[lane] else math.inf
         done, passed = 0.0, 0
         if view.volumes > 0:
             end = length - as_near_as(packet, lane, length) if length < math.inf else length
@@ -237,6 +297,8 @@ def arrive(view: SceneView, path: Path, tree: Tree) -> None:
         if done < 0.0:
             continue
         if advance(path, arrivals, flight, lane, length - done):
+            if view.volumes > 0:
+                look_back_from(path, tree, lane)
             arrive_at_surface(
                 view,
                 path,
@@ -247,7 +309,7 @@ def arrive(view: SceneView, path: Path, tree: Tree) -> None:
                 flight,
                 tree.mirrored,
                 tree.through,
-                length,
+                seen,
                 passed,
                 tree.lost,
             )
@@ -285,7 +347,22 @@ def take_from(view: SceneView, path: Path, tree: Tree, waiting: Branches) -> Non
             flight.ids[lane, MEDIA + k] = waiting.ids[place, MEDIA + k]
         if flight.numbers[lane, AHEAD] < 0.0:
             draw_ahead(path, flight, lane)
-        send(view, path, tree, lane)
+        put_branch(tree, lane)
+    set_rays(view, tree.packet, math.inf)
+    for lane in range(count):
+        reach = farthest(view, path, medium_of(flight, lane), flight.numbers[lane, OPTICAL])
+        tree.packet.floats[T_MAX + lane] = reach
+
+
+@njit(**ACCESS)
+def put_branch(tree: Tree, lane: int) -> None:
+    """Put where a branch starts and goes into the packet, for ``set_rays``."""
+    own, rays = tree.flight.numbers, tree.packet.doubles
+    for k in range(3):
+        rays[PLACE + k * WIDTH + lane] = own[lane, START_X + k]
+        rays[ALONG + k * WIDTH + lane] = own[lane, ALONG_X + k]
+    rays[SENT + lane] = own[lane, TIME]
+    tree.packet.words[VALID + lane] = -1
 
 
 @njit(**ACCESS)

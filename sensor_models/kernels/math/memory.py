@@ -53,6 +53,23 @@ def _writer(name: str) -> Callable[..., Any]:
     return writer
 
 
+@intrinsic
+def move_bytes(_context: Any, _to: Any, _from: Any, _count: Any) -> Any:
+    """Copy bytes from one address to another; both stretches may overlap."""
+    from llvmlite import ir
+    from numba import types
+
+    def emit(target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        byte, size = ir.IntType(8).as_pointer(), ir.IntType(64)
+        to, source, count = arguments
+        places = [builder.inttoptr(address, byte) for address in (to, source)]
+        move = builder.module.declare_intrinsic("llvm.memmove", [byte, byte, size])
+        builder.call(move, [*places, count, ir.Constant(ir.IntType(1), 0)])
+        return target.get_dummy_value()
+
+    return types.void(types.intp, types.intp, types.intp), emit
+
+
 uint16_at = _reader("uint16")
 int32_at = _reader("int32")
 int64_at = _reader("int64")

@@ -19,13 +19,13 @@ used, and those of the inner ones (4 kB) stay in the fastest cache.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.carried import LIBRARIES
-from sensor_models.kernels.compiling import intrinsic, njit
+from sensor_models.kernels.compiling import njit
+from sensor_models.kernels.math.bits import number_of, word_of
 
 #: Tails from 2^-54 on; no word of 52 bits makes a shorter one.
 OCTAVES = 54
@@ -68,30 +68,6 @@ if not LIBRARIES.level():  # kernels that an FMU carries have the table in them
     PARTS = _fit_parts()
 
 
-@intrinsic
-def _word_of(_context: Any, _number: Any) -> Any:
-    """The bits of a float64."""
-    from llvmlite import ir
-    from numba import types
-
-    def emit(_target: Any, builder: Any, _signature: Any, values: Any) -> Any:
-        return builder.bitcast(values[0], ir.IntType(64))
-
-    return types.uint64(types.float64), emit
-
-
-@intrinsic
-def _number_of(_context: Any, _word: Any) -> Any:
-    """The float64 of some bits."""
-    from llvmlite import ir
-    from numba import types
-
-    def emit(_target: Any, builder: Any, _signature: Any, values: Any) -> Any:
-        return builder.bitcast(values[0], ir.DoubleType())
-
-    return types.float64(types.uint64), emit
-
-
 @njit(cache=True, forceinline=True)
 def quantile(centred: float) -> float:
     """The number that a normal draw stays below with the probability 1/2 + ``centred``.
@@ -99,9 +75,9 @@ def quantile(centred: float) -> float:
     Args:
         centred: in (-1/2, 1/2), at least ``SHORTEST_TAIL`` away from both.
     """
-    word = _word_of(0.5 - abs(centred))
+    word = word_of(0.5 - abs(centred))
     at = ((word >> PART_SHIFT) - FIRST_PART) * ROW
-    within = _number_of((word & WITHIN_PART) | ONE_AS_WORD) - 1.0
+    within = number_of((word & WITHIN_PART) | ONE_AS_WORD) - 1.0
     x = within * PART_STRETCH - 1.0
     size = PARTS[at + np.uint64(DEGREE)]
     for power in range(DEGREE - 1, -1, -1):

@@ -13,7 +13,7 @@ Word 0 becomes the uniform draw, words 1 and 2 the normal one (Box and Muller, 1
 draws of one counter are independent. Only one of the two normals of a pair is used: a draw that
 depended on its neighbour would not be a function of its own counter. Where the draws of one
 sample belong together (the axes of a sensor), all four words of a block become normal draws, each
-by itself, as the quantile of a uniform one (``normals``).
+by itself, as the quantile of a uniform one (``normals``), or uniform ones (``uniforms``).
 
 A key stands for one error term of one sensor (``sensor_models.core.random``). Samples count from 0.
 Lanes tell apart the draws of one sample: axes, rays, stages.
@@ -87,6 +87,13 @@ def normal(key: NDArray[np.uint64], sample: int, lane: int) -> float:
     _, radial, angular, _ = block(key, sample, lane)
     radius = math.sqrt(-2.0 * math.log(open_unit(radial)))
     return radius * math.cos(2.0 * math.pi * open_unit(angular))
+
+
+@njit(cache=True, forceinline=True)
+def uniforms(key: NDArray[np.uint64], sample: int, lane: int) -> tuple[float, float, float, float]:
+    """Four uniform draws on (0, 1), of the whole block of a counter."""
+    a, b, c, d = block(key, sample, lane)
+    return open_unit(a), open_unit(b), open_unit(c), open_unit(d)
 
 
 @njit(cache=True, forceinline=True)

@@ -17,26 +17,31 @@ from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.beams import Lanes, jittered, new_lanes, nominal
-from sensor_models.kernels.lidar.first_hits import COSINE as COSINE_THERE
 from sensor_models.kernels.lidar.first_hits import (
-    INTENSITY,
-    LENGTH,
     MIRRORED,
-    SURFACE,
     WEIGHT,
-    FirstHits,
-    face,
-    look_up,
+    meet,
     mirror,
     new_first_hits,
-    number_of,
-    shine,
-    toward_of,
 )
 from sensor_models.kernels.lidar.layout import Detector, Scan, knot_of, put_pose
+from sensor_models.kernels.light.facing import COSINE as COSINE_THERE
+from sensor_models.kernels.light.facing import (
+    LENGTH,
+    STRENGTH,
+    SURFACE,
+    Facing,
+    number_of,
+    toward_of,
+)
 from sensor_models.kernels.light.media import MEDIUM_IOR
 from sensor_models.kernels.light.paths import DEPTH_LIMIT, Path
-from sensor_models.kernels.light.stretches import answers
+from sensor_models.kernels.light.stretches import (
+    WORD_SHIFT,
+    answers,
+    draws_at_sensor,
+    may_answer,
+)
 from sensor_models.kernels.light.surfaces import DIELECTRIC, KIND
 from sensor_models.kernels.light.tree import (
     Tree,
@@ -83,7 +88,7 @@ class Bundle(NamedTuple):
 
     lanes: Lanes  # ``place`` is that of the pulse
     part: NDArray[np.int64]  # (WIDTH,): which ray of its pulse each is
-    first: FirstHits
+    first: Facing
 
 
 @njit(cache=True)
@@ -153,6 +158,7 @@ def fill(
     lanes, parts = bundle.lanes, len(pulse.share)
     at = index * WIDTH // parts
     part = index * WIDTH - at * parts
+    block, draws, misty = -1, (1.0, 1.0, 1.0, 1.0), may_answer(path)
     reach = farthest(view, path, 0, 0.0)
     t_min = nearest_allowed(view, position_of(under.pose[min(at, held - 1)]))
     for lane in range(WIDTH):
@@ -168,14 +174,19 @@ def fill(
         lanes.ray[lane], lanes.place[lane], bundle.part[lane] = ray, at, part
         origin, along = aim(pulse, under, at, part)
         set_ray(view, packet, lane, origin, along, t_min, reach, scan.offset[ray])
+        number = ray * parts + part
+        if misty and number >> WORD_SHIFT != block:
+            block = number >> WORD_SHIFT
+            draws = draws_at_sensor(path, block)
+        lanes.air[lane] = draws[number & (1 << WORD_SHIFT) - 1]
         part += 1
 
 
 @njit(**ACCESS)
-def leads_on(path: Path, bundle: Bundle, lane: int, parts: int, lost: NDArray[np.int64]) -> bool:
+def leads_on(path: Path, bundle: Bundle, lane: int, lost: NDArray[np.int64]) -> bool:
     """Whether a ray goes on from the first surface, or air answers it."""
     first, lanes = bundle.first, bundle.lanes
-    if answers(path, lanes.ray[lane] * parts + bundle.part[lane]):
+    if answers(path, lanes.air[lane]):
         return True
     if not first.hit[lane]:
         return False
@@ -215,20 +226,20 @@ def add_hits(
     bundle: Bundle,
 ) -> None:
     """Add what the first surfaces send back; rays that go on are put on the list of their pulse."""
-    first, lanes, parts = bundle.first, bundle.lanes, len(pulse.share)
+    first, lanes = bundle.first, bundle.lanes
     index, lit = path.media[0, MEDIUM_IOR], receiver.band_area > 0.0
     for lane in range(WIDTH):
         if lanes.ray[lane] < 0:
             continue
         at, part = lanes.place[lane], bundle.part[lane]
-        if leads_on(path, bundle, lane, parts, tree.lost):
+        if leads_on(path, bundle, lane, tree.lost):
             under.goes_on[at, under.going[at]] = part
             under.going[at] += 1
             continue
         length = number_of(first, LENGTH, lane)
         if not first.hit[lane] or index * length > path.most_range:
             continue
-        strength, facing = number_of(first, INTENSITY, lane), number_of(first, COSINE_THERE, lane)
+        strength, facing = number_of(first, STRENGTH, lane), number_of(first, COSINE_THERE, lane)
         if lit:
             sun, toward = receiver.sun, toward_of(first, lane)
             cosine = toward[0] * sun[0] + toward[1] * sun[1] + toward[2] * sun[2]
@@ -290,9 +301,7 @@ def send_pulses(
         for index in range((held * parts + WIDTH - 1) // WIDTH):
             fill(view, path, scan, pulse, under, tree.packet, bundle, index, held)
             trace_surfaces(view, tree.packet, True)
-            look_up(view, path, tree.packet, bundle.lanes, bundle.first)
-            face(tree.packet, bundle.first)
-            shine(path, tree.packet, bundle.first)
+            meet(view, path, tree.packet, bundle.first)
             mirror(path, bundle.first)
             add_hits(view, path, pulse, receiver, under, tree, bundle)
     else:
