@@ -200,7 +200,7 @@ class SensorRun:
         self._known = time
         if self._files is not None:
             # A file takes milliseconds to be written. Nobody waits for it who does not ask.
-            if self._files.is_written:
+            if self._files.names_now:
                 self._name_newest(self._files)
             else:
                 self._is_unnamed = True

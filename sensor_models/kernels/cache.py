@@ -57,7 +57,7 @@ KERNELS = __name__.rpartition(".")[0]
 #: module beside this one) may call anything.
 NEEDS: dict[str, tuple[str, ...]] = {
     "math": (),
-    "output": (),
+    "output": ("math",),
     "light": ("math", "tracing"),
     "tracing": ("math",),
     "inertial": ("math",),

@@ -129,7 +129,8 @@ class FrameSink:
 
     A file is named once it is complete. After a step the newest file of the steps before has to
     be named, so what is named depends on the frames alone and not on the speed of the disk. Where
-    that file is not written yet (``is_written``), the one who reads the name waits for it.
+    that file is not written yet, the one who reads the name waits for it, or the step that takes
+    the next frame (``names_now``).
     """
 
     def __init__(self, writer: FrameWriter) -> None:
@@ -160,9 +161,10 @@ class FrameSink:
         self._writer.put(frame)
 
     @property
-    def is_written(self) -> bool:
-        """Whether all frames of the steps before are written or lost."""
-        return self._writer.is_done(self._before[0])
+    def names_now(self) -> bool:
+        """Whether this step names the newest file: it is written, or another frame follows it."""
+        before, _ = self._before
+        return self._writer.taken > before or self._writer.is_done(before)
 
     def name_newest(self, name: Callable[[str], None], *, of_all: bool = False) -> None:
         """Wait for the files of the steps before, or of all, and name the newest unless it is lost.

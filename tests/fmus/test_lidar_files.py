@@ -3,6 +3,7 @@
 import json
 import shutil
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -483,18 +484,32 @@ def test_a_step_does_not_wait_for_the_disk_but_whoever_reads_the_name_of_a_file_
     monkeypatch.setattr(CloudFile, "write", late)
     with open_fmu(lidar_fmu) as lidar:
         begin(lidar, street, tmp_path, **SMALL)
-        sweep(lidar, 2)  # the disk takes nothing all the time
-        assert lidar.get("frame.count") == 2
+        sweep(lidar, 0)
+        for k in range(3):  # the first of them completes a frame, and the disk takes nothing
+            lidar.step(PERIOD + 0.01 * k, 0.01)
+        assert lidar.get("frame.count") == 1
         assert not list(tmp_path.glob("*.npy"))
         later = threading.Timer(0.2, may_write.set)
         later.start()
         file = Path(lidar.get("frame.file"))
         assert may_write.is_set()
-        assert file.name == "sensor-000000.points.npy"  # that of the step before
+        assert file.name == "sensor-000000.points.npy"
         assert len(np.load(file)) > 0
-        saved = lidar.saved()
-        lidar.terminate()
-        assert Path(lidar.get("frame.file")).name == "sensor-000001.points.npy"
-        lidar.restore(saved)
-        assert Path(lidar.get("frame.file")).name == "sensor-000000.points.npy"
         later.join()
+
+
+def test_the_step_that_takes_a_frame_waits_for_the_file_of_the_one_before(
+    lidar_fmu: Path, street: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = CloudFile.write
+
+    def slow(file: CloudFile, path: Path) -> dict[str, object]:
+        time.sleep(0.1)
+        return write(file, path)
+
+    monkeypatch.setattr(CloudFile, "write", slow)
+    with open_fmu(lidar_fmu) as lidar:
+        begin(lidar, street, tmp_path, **SMALL)
+        for frames in (1, 2, 3):
+            sweep(lidar, frames, frames if frames > 1 else 0)
+            assert len(list(tmp_path.glob("*.npy"))) >= frames - 1
