@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ from pypcd4 import PointCloud
 from trimesh.exchange.ply import load_ply
 
 from sensor_models.lidar.readers import read_cloud
-from sensor_models.output.clouds import CloudFile, CloudFormat
+from sensor_models.output.clouds import CloudFormat
 from sensor_models.output.points import POINT, POINT_WITH_NORMAL
 from sensor_models.output.sinks import WriteFiles
 from tests.fmus.host import Instance, open_fmu
@@ -24,7 +22,6 @@ from tests.fmus.lidar_runs import (
     COLUMNS,
     PERIOD,
     ROWS,
-    SMALL,
     SPEED,
     STREET,
     TURN_RATE,
@@ -470,46 +467,3 @@ def test_an_error_between_the_frames_of_a_step_loses_none_of_them(
         names = [name for name in lidar.names("output") if name not in files]
         assert lidar.get_all(names) == undisturbed.get_all(names)
         assert lidar.get("frame.count") == 12
-
-
-def test_a_step_does_not_wait_for_the_disk_but_whoever_reads_the_name_of_a_file_does(
-    lidar_fmu: Path, street: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    may_write, write = threading.Event(), CloudFile.write
-
-    def late(file: CloudFile, path: Path) -> dict[str, object]:
-        assert may_write.wait(60.0)
-        return write(file, path)
-
-    monkeypatch.setattr(CloudFile, "write", late)
-    with open_fmu(lidar_fmu) as lidar:
-        begin(lidar, street, tmp_path, **SMALL)
-        sweep(lidar, 0)
-        for k in range(3):  # the first of them completes a frame, and the disk takes nothing
-            lidar.step(PERIOD + 0.01 * k, 0.01)
-        assert lidar.get("frame.count") == 1
-        assert not list(tmp_path.glob("*.npy"))
-        later = threading.Timer(0.2, may_write.set)
-        later.start()
-        file = Path(lidar.get("frame.file"))
-        assert may_write.is_set()
-        assert file.name == "sensor-000000.points.npy"
-        assert len(np.load(file)) > 0
-        later.join()
-
-
-def test_the_step_that_takes_a_frame_waits_for_the_file_of_the_one_before(
-    lidar_fmu: Path, street: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write = CloudFile.write
-
-    def slow(file: CloudFile, path: Path) -> dict[str, object]:
-        time.sleep(0.1)
-        return write(file, path)
-
-    monkeypatch.setattr(CloudFile, "write", slow)
-    with open_fmu(lidar_fmu) as lidar:
-        begin(lidar, street, tmp_path, **SMALL)
-        for frames in (1, 2, 3):
-            sweep(lidar, frames, frames if frames > 1 else 0)
-            assert len(list(tmp_path.glob("*.npy"))) >= frames - 1
