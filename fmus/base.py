@@ -46,13 +46,13 @@ class Run(Protocol):
         """Open the files that are written; before this, nothing is written."""
 
     def begin(self) -> None:
-        """Take the inputs as they are at the start; if called several times, the last call counts."""
+        """Take the inputs as the state at the start; may be called again, the last call counts."""
 
     def observe(self, time: float, end: float) -> None:
         """Take the inputs as the state at ``time``, in a step that ends at ``end``."""
 
     def publish(self) -> None:
-        """Write what is not yet written; the master may still go back to a saved state and go on."""
+        """Write what is not yet written; a master may still go back to a saved state."""
 
     def close(self) -> None:
         """Release everything that the run holds."""

@@ -141,7 +141,7 @@ class World:
         self._unconnected: set[str] = set()
 
     def _match(self, scene: str) -> dict[str, int]:
-        """The scene's number of each body that has inputs; warns of bodies that only one side has."""
+        """The scene's number of each body with inputs; warns of bodies that only one side has."""
         places = {body.name: place for place, body in enumerate(self._scene.scene.bodies)}
         names = [body.name for body in self._fmu.bodies()]
         if lacking := [name for name in names if name not in places]:

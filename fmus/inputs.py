@@ -128,7 +128,7 @@ class InputReader:
             self._scenes.expect()
 
     def open_scene(self, known: KnownInputs, before: KnownInputs | None) -> None:
-        """Give held inputs the scene of their handle; the previous scene is kept if it is the same."""
+        """Give held inputs the scene of their handle; the previous one stays if it is the same."""
         if self._scenes is None or known.held.scene is not None:
             return
         self._keep_scene(known, before)
@@ -138,7 +138,7 @@ class InputReader:
     def open_again(self, known: KnownInputs) -> None:
         """Give inputs of a saved state their scene if it is still open: rays may be due in it."""
         if known.is_saved:
-            with contextlib.suppress(ValueError):  # a state of another process, whose scene is not open here
+            with contextlib.suppress(ValueError):  # its scene is not open in this process
                 self.open_scene(known, None)
 
     def _keep_scene(self, known: KnownInputs, before: KnownInputs | None) -> None:

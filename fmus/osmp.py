@@ -90,7 +90,7 @@ class MessageVariables:
         return state
 
     def take(self, result: Result, scene: Any, end: float) -> None:
-        """Make the messages of a frame, complete at the end of the step, and set their addresses."""
+        """Make the messages of a frame, known at the end of the step, and set their addresses."""
         self._messages.take(result, scene, end)
         self._show()
 
