@@ -340,8 +340,8 @@ def row_type(columns: Sequence[Column]) -> np.dtype[np.void]:
 def _import_pyarrow() -> Any:
     # Imported here, because it takes longer than all the rest, and few sensors record.
     try:
-        # PyArrow imports pandas, if there is one, when the first table is made. That may be at the
-        # end of the interpreter, when nothing may ask for threads that did not before.
+        # PyArrow imports pandas, if it is installed, when the first table is made. That may be
+        # while the interpreter ends, when this module can no longer be imported.
         import concurrent.futures.thread  # noqa: F401 - imported for its side effects
 
         import pyarrow.parquet
