@@ -94,7 +94,7 @@ class Fmu:
             self.set(parameter, value)
 
     def connect(self, renamed: Mapping[str, str] | None = None) -> None:
-        """Link each input to the output of the vehicle that has its name."""
+        """Link inputs to the outputs of the vehicle with their names, or those in ``renamed``."""
         sources = {name: name for name in TRUTH} | dict(renamed or {})
         places = {name: place for place, name in enumerate(TRUTH)}
         links = [

@@ -34,7 +34,7 @@ def add(name, model, parameters, wheel=""):
 
 try:
     vehicle = add("vehicle", "VehicleDynamics", {})
-    world = add("world", "Environment", {"inputs_at_step_end": True})  # the vehicle is stepped first
+    world = add("world", "Environment", {"inputs_at_step_end": True})  # the vehicle is ahead
     sensor = {"inputs_at_step_end": True, "output_directory": str(FILES)}
     add("encoder_left", "Encoder", {**sensor, "preset": "AMT102-V", "record": True}, "wheel_1")
     add("encoder_right", "Encoder", {**sensor, "preset": "AMT102-V", "record": True}, "wheel_2")

@@ -1,4 +1,4 @@
-"""Carries a lidar and an IMU along poses from a CSV file through your own scene, without dynamics."""
+"""Carries a lidar and an IMU along poses from a CSV file through your own scene (no dynamics)."""
 
 import shutil
 import sys
