@@ -76,7 +76,7 @@ class MessageVariables:
 
     def __init__(self, fmu: "SensorFmu", setup: Setup) -> None:
         ports = fmu.spec.messages
-        assert ports is not None  # who has none does not ask
+        assert ports is not None  # only called for sensors with messages
         self._fmu = fmu
         self._messages = ports.open(setup)
         self._inputs = [group.prefix for group in ports.inputs]
