@@ -4,9 +4,9 @@
 
 The vehicle follows a route between the other vehicles, around a tree and along a wall. On it are
 an IMU, a magnetometer, encoders and odometers at two wheels, a lidar and a depth camera, each an
-FMU. The master is fmpy and this file. It has two rates: what moves and what measures motion is
-stepped every 10 ms, the world and the sensors that see it every 50 ms; these interpolate the
-motion between, so each ray has the pose of its own instant all the same.
+FMU. The master is fmpy and this file. It has two rates: the vehicle and the sensors of motion are
+stepped every 10 ms, the world and the sensors that see it every 50 ms. The latter interpolate the
+motion in between, so each ray still has the pose of its own instant.
 
 Files of the sensors are in ``data`` in the output directory, the report is ``report.html``: one
 file that needs neither network nor server. With ``--mcap`` all sensors also write to one log,
@@ -32,8 +32,8 @@ from report.progress import Progress
 from report.recording import Recording, Timing
 from report.route import Driver
 
-STEP = 0.01  # s, of what moves and what measures motion
-SEEING_STEPS = 5  # such steps in one of the world and of the sensors that see it
+STEP = 0.01  # s, of the vehicle and the sensors of motion
+SEEING_STEPS = 5  # such steps in a step of the world and of the sensors that see it
 PICTURES_PER_SECOND = 5.0
 
 VECTOR, QUATERNION = ("x", "y", "z"), ("w", "x", "y", "z")
@@ -54,9 +54,9 @@ ACCELERATIONS = tuple(
 WHEELS = {"left": "wheel_1", "right": "wheel_2"}  # the front ones
 WHEEL_MOTION = tuple(f"{w}.{name}" for w in WHEELS.values() for name in ("position", "velocity"))
 TRAFFIC = tuple(f"vehicle_{number}.{name}" for number in (1, 2, 3) for name in MOTION)
-#: What is kept of the vehicle, and what the sensors are connected to.
+#: Outputs of the vehicle that are kept, and that sensors are connected to.
 TRUTH = (*BODY, *ACCELERATIONS, *WHEEL_MOTION, *TRAFFIC)
-#: Inputs of sensors that are called otherwise than the outputs of the vehicle.
+#: Inputs of sensors whose names differ from those of the vehicle's outputs.
 JOINTS = {
     side: {"joint.position": f"{wheel}.position", "joint.velocity": f"{wheel}.velocity"}
     for side, wheel in WHEELS.items()
@@ -94,7 +94,7 @@ class Fmu:
             self.set(parameter, value)
 
     def connect(self, renamed: Mapping[str, str] | None = None) -> None:
-        """Link each input that the vehicle has a value for."""
+        """Link inputs to the outputs of the vehicle with their names, or those in ``renamed``."""
         sources = {name: name for name in TRUTH} | dict(renamed or {})
         places = {name: place for place, name in enumerate(TRUTH)}
         links = [
@@ -184,7 +184,7 @@ class Demo:
         fmu = Fmu(self._fmus, model, name, parameters, every)
         self._open.callback(fmu.close)
         if model != "VehicleDynamics":
-            # The vehicle is stepped first: what the sensors get describes the end of a step.
+            # The vehicle is stepped first, so the inputs of sensors describe the end of a step.
             fmu.set("inputs_at_step_end", True)
             if model != "Environment":
                 fmu.set("log", self._log)
@@ -240,7 +240,7 @@ class Demo:
         ]
 
     def drive(self, seconds: float) -> Recording:
-        """Drive, and tell what happened."""
+        """Drive, and return the recording."""
         steps = SEEING_STEPS * max(1, round(seconds / (SEEING_STEPS * STEP)))
         truth = np.empty((steps + 1, len(TRUTH)))
         truth[0] = self.first
@@ -258,7 +258,7 @@ class Demo:
         return self._recording(truth, np.array(readings), wall)
 
     def _step(self, k: int, before: NDArray[np.float64]) -> list[float]:
-        """One step of all that is due; returns the truth at its end."""
+        """Step everything that is due; returns the truth at the end of the step."""
         left, right = self.driver.commands(k * STEP, before[: len(BODY)])
         self.vehicle.set("drive.left", left)
         self.vehicle.set("drive.right", right)

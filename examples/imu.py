@@ -2,9 +2,9 @@
 
     python examples/imu.py [--preset VN-100] [--hours 1] [--output build/demo]
 
-The library simulates the IMU over arrays, the way it is done for data sets: hours at rest for the
-Allan deviation, whose straight parts must lie on the datasheet's lines, then ten seconds of a
-body that swings and turns.
+The library simulates the IMU over arrays, as one does for data sets: first hours at rest for the
+Allan deviation, whose straight parts must be on the datasheet's lines, then ten seconds of a body
+that swings and turns.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Poses from a CSV file carry a lidar and an IMU through a scene of one's own (no dynamics)."""
+"""Carries a lidar and an IMU along poses from a CSV file through your own scene (no dynamics)."""
 
 import shutil
 import sys

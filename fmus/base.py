@@ -1,14 +1,14 @@
 """What all FMUs share: values, life cycle and saved states.
 
 ``FmuBase`` is the slave that the binding drives, from ``setup_experiment`` to ``close``. A method
-that raises has changed nothing. Between initialisation and its end an FMU has a ``Run``, made by
-``create_run`` from the parameters that are set by then: it takes in the inputs, does what is to
-be done and puts the results on the outputs. What it knows beyond the values of the variables it
-gives as arrays, for saved states.
+that raises an error has changed nothing. From initialisation on, an FMU has a ``Run``, which
+``create_run`` makes from the parameters that are set by then: it reads the inputs, does the work
+of a step and puts the results on the outputs. Its own memory, beyond the values of the variables,
+it gives as arrays, for saved states.
 
-A master may read the outputs in Initialization Mode, set inputs and parameters again, and so on.
-The first such reading makes the run (``compute_initial``), which is kept for the end of the
-initialisation if the parameters are still the same by then. Only there does it open its files.
+A master may read the outputs in Initialization Mode, then set inputs and parameters again, as
+often as it likes. The first such reading makes the run (``compute_initial``). The run is kept if
+the parameters are still the same at the end of the initialisation; only then it opens its files.
 """
 
 import math
@@ -43,19 +43,19 @@ class Run(Protocol):
     inputs_at_step_end: bool
 
     def open(self) -> None:
-        """Open what is written to; nothing is, before."""
+        """Open the files that are written; before this, nothing is written."""
 
     def begin(self) -> None:
-        """Take in the inputs as what holds at the start; may come again, the last one counts."""
+        """Take the inputs as the state at the start; may be called again, the last call counts."""
 
     def observe(self, time: float, end: float) -> None:
-        """Take in the inputs as what holds at ``time``, in a step that ends at ``end``."""
+        """Take the inputs as the state at ``time``, in a step that ends at ``end``."""
 
     def publish(self) -> None:
-        """Write what is still to be written; the run may yet be taken back and go on."""
+        """Write what is not yet written; a master may still go back to a saved state."""
 
     def close(self) -> None:
-        """Give back all that the run holds."""
+        """Release everything that the run holds."""
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All that later results depend on, as arrays."""
@@ -73,7 +73,7 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
     #: Packages that the FMU imports when it is loaded; others are imported where they are used.
     PACKAGES: ClassVar[tuple[str, ...]] = PACKAGES
     PARAMETERS: ClassVar[tuple[Group, ...]]
-    #: Messages that variables hold the addresses of, by name, and the types of these (OSMP).
+    #: Messages whose addresses are on variables (OSMP): their types, by name.
     messages: ClassVar[Mapping[str, str]] = {}
 
     log_categories: ClassVar[dict[str, str]] = {
@@ -110,7 +110,7 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
 
     @classmethod
     def about(cls) -> str:
-        """What the module says that the FMU is made of; its headline comes first."""
+        """The docstring of the module with the model of the FMU, headline first."""
         named = next(parent for parent in cls.__mro__ if "model_name" in vars(parent))
         return getdoc(sys.modules[named.__module__]) or ""
 
@@ -138,17 +138,17 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
         self.values = Values(table)
         self.time = 0.0
         self._run: Run | None = None
-        #: A run that has not begun for good, and the start and parameters that it was made from.
+        #: A run made in Initialization Mode, after the start and parameters that it was made from.
         self._prepared: tuple[list[Any], Run] | None = None
 
     def storage(self) -> tuple[int, ...]:
-        """Where the values are, for the binding."""
+        """The addresses of the values, for the binding."""
         return self.values.addresses()
 
     def setup_experiment(
         self, start_time: float, stop_time: float | None = None, tolerance: float | None = None
     ) -> None:
-        """Set the start time; no FMU needs a stop time or a tolerance."""
+        """Set the start time; stop time and tolerance are not used."""
         if not math.isfinite(start_time):
             raise ParameterError(f"start time = {start_time} s is not a finite number")
         self.time = start_time
@@ -156,13 +156,13 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
     def compute_initial(self) -> None:
         """Compute the outputs at the start from what is set so far.
 
-        The binding calls it in Initialization Mode before values are read, where something was
-        set since the last time. Nothing is drawn twice, moved or written. Where parameters or
-        inputs are not valid yet, the outputs have their start values.
+        The binding calls it in Initialization Mode before values are read, if something was set
+        since the last call. It draws nothing twice, moves nothing and writes nothing. If
+        parameters or inputs are not valid yet, the outputs have their start values.
         """
         try:
             self._prepare().begin()
-        except Exception:  # why it is refused is said at the end of the initialisation
+        except Exception:  # the end of the initialisation reports why it is refused
             self._drop_prepared()
 
     def exit_initialization_mode(self) -> None:
@@ -177,7 +177,7 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
         self._run, self._prepared = run, None
 
     def _prepare(self) -> Run:
-        """A run from the parameters that are set now: the one that there is, if it has those."""
+        """A run with the parameters that are set now: the present one, if they have not changed."""
         parameters = self.table().of_causality("parameter")
         given = [self.time, *map(self.values.get, parameters)]
         if self._prepared is not None and self._prepared[0] != given:
@@ -187,7 +187,7 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
         return self._prepared[1]
 
     def _drop_prepared(self) -> None:
-        """Forget what was computed so far, and the outputs that came of it."""
+        """Drop the run made so far, and reset the outputs that it has set."""
         if self._prepared is None:
             return
         (_, run), self._prepared = self._prepared, None
@@ -196,15 +196,15 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
         run.close()
 
     def compiled_step(self) -> tuple[int, int]:
-        """Address of a compiled step and of its context, for a binding that calls it directly.
+        """The addresses of a compiled step and of its context; the binding calls it directly.
 
-        ``(0, 0)`` means that there is none, and that steps go through ``do_step``. The binding
-        asks when a run has begun and after a state was set.
+        ``(0, 0)`` means that there is no compiled step, and that steps go through ``do_step``.
+        The binding asks when a run has begun and after a state was set.
         """
         return 0, 0
 
     def do_step(self, current_time: float, step_size: float) -> bool:
-        """Take in the inputs and do all that falls due."""
+        """Read the inputs and do everything that is due in this step."""
         run = self._running()
         end = current_time + step_size
         if not (math.isfinite(end) and step_size > 0.0):
@@ -221,12 +221,12 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
         return True
 
     def terminate(self) -> None:
-        """Write what is still to be written; a saved state may yet take back the end."""
+        """Write what is not yet written; the master may still go back to a saved state."""
         if self._run is not None:
             self._run.publish()
 
     def close(self) -> None:
-        """End the run and give back all that it holds; may be called at any time."""
+        """End the run and release everything that it holds; may be called at any time."""
         self._drop_prepared()
         if self._run is not None:
             self._run.close()
@@ -240,7 +240,7 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
     # ---- values ------------------------------------------------------------------------------
 
     def refuse(self, reference: int, value: Any, started: bool) -> None:
-        """Say why the binding cannot set a value."""
+        """Raise an error that says why the binding cannot set a value."""
         raise ParameterError(self.table().by_reference[reference].refusal(value, started))
 
     def set_string(self, vrs: Sequence[int], values: Sequence[str]) -> None:
@@ -261,7 +261,7 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
         return convert_preset(self.table(), preset, f"preset {name}")
 
     def _carried(self, name: str) -> str:
-        """A preset's file that this FMU carries, if the name is the path of one within it."""
+        """The path of a preset's file in the resources, if ``name`` is one; else ``name``."""
         carried = Path(self.resources or "", name)
         return str(carried) if self.resources and is_path(name) and carried.is_file() else name
 
@@ -300,7 +300,7 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
         return FmuState(phase, self.time, tuple(self.values.strings), arrays)
 
     def _set_fmu_state(self, state: FmuState) -> int:
-        """Continue from a state; returns the phase it was taken in."""
+        """Continue from a saved state; returns the phase in which it was saved."""
         restored = Values(self.table())
         _fill(restored.reals, state.arrays.get("reals"), "reals")
         _fill(restored.integers, state.arrays.get("integers"), "integers")
@@ -319,7 +319,7 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
         return state.phase
 
     def _continue(self, restored: Values, time: float, run_arrays: dict[str, Any]) -> None:
-        """Take over values and run, or fail and keep both as they were."""
+        """Take over values and run; if this fails, keep both as they were."""
         before = Values(self.table())
         before.take(self.values)
         self.values.take(restored)
@@ -336,7 +336,7 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
         self._run, self.time = run, time
 
     def _run_of(self, before: Values, time: float, arrays: dict[str, Any]) -> Run:
-        """A run that continues from arrays: the present one, if its parameters are set now."""
+        """A run that continues from arrays: the present one, if its parameters are the same."""
         parameters = self.table().of_causality("parameter")
         if self._run is not None and all(before.get(v) == self.values.get(v) for v in parameters):
             self._run.restore(arrays)

@@ -31,14 +31,14 @@ from sensor_models.scene.workers import processors
 
 FMUS = Path("build/fmus")
 REPORT = "report.html"
-#: What is said in a line, without a traceback.
+#: Errors that are reported in one line, without a traceback.
 EXPECTED = (DescriptionError, DesignError, ParameterError, ResultsError, RuntimeError, OSError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line asks for; 0 if it went well."""
+    """Run the command line; returns 0 if it succeeded."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if words[:1] == ["build"]:  # all other words are for it
+    if words[:1] == ["build"]:  # all other arguments are for that command
         return build_fmus.main(words[1:])
     if words[:1] == ["demo"]:
         return run_demo(words[1:])

@@ -1,9 +1,9 @@
 """FMU ``Environment``: a scene that the sensors share, and where its movable bodies are.
 
-It is no sensor: it has no clock, and each step hands the states of the bodies on at once. It has
-inputs for the bodies of the scene it was built for; they start with the poses that the scene
-gives. Another scene may be chosen: bodies that it has beyond those stay where it puts them, and
-inputs for bodies that it has not do nothing, which a warning says.
+It is not a sensor: it has no clock, and passes the states of the bodies on in each step. It has
+inputs for the bodies of the scene that it was built for, which start with the poses in that scene.
+If another scene is chosen, bodies without inputs stay where that scene puts them, and inputs for
+bodies that it does not have do nothing; a warning names them.
 """
 
 import dataclasses
@@ -32,7 +32,7 @@ _ORIENTATION = slice(3, 7)
 
 @dataclass(frozen=True)
 class MovableBody:
-    """The state of a body, in the order in which the registry takes it."""
+    """The state of a body, in the order in which the registry expects it."""
 
     position: tuple[float, float, float] = real(
         (0.0, 0.0, 0.0),
@@ -62,7 +62,7 @@ class MovableBody:
 
 @dataclass(frozen=True)
 class EnvironmentParameters:
-    """Which scene it is."""
+    """The choice of the scene."""
 
     scene: str = string(
         DEFAULT_SCENE, "Path of a scene's manifest, or the name of a built-in scene"
@@ -76,7 +76,7 @@ class EnvironmentParameters:
 
 @dataclass(frozen=True)
 class EnvironmentOutputs:
-    """What sensors are connected to."""
+    """The output that sensors are connected to."""
 
     scene_handle: int = integer(
         0, "Handle of the scene for sensors, also in other processes; 0 before initialisation"
@@ -113,7 +113,7 @@ class EnvironmentFmu(FmuBase):
 
     @classmethod
     def inputs_of(cls, output: str) -> Sequence[str]:
-        """None: the handle stays the same wherever the bodies go."""
+        """No inputs: the handle stays the same wherever the bodies move."""
         return ()
 
     def create_run(self, start: float) -> "World":
@@ -133,7 +133,7 @@ class World:
         self._fmu, self._start = fmu, start
         own = fmu.parameters().of(EnvironmentParameters)
         self.inputs_at_step_end = own.inputs_at_step_end
-        # A saved state has the handle that the sensors, whose states go with it, were given.
+        # A saved state has the handle that the sensors saved together with it were given.
         self._output = fmu.table().by_name["scene_handle"]
         self._scene = open_scene(own.scene, wanted=fmu.values.get(self._output))
         _, self._time, self._states = self._scene.states()
@@ -141,7 +141,7 @@ class World:
         self._unconnected: set[str] = set()
 
     def _match(self, scene: str) -> dict[str, int]:
-        """The scene's number of each body that has inputs; warns of those that have no partner."""
+        """The scene's number of each body with inputs; warns of bodies that only one side has."""
         places = {body.name: place for place, body in enumerate(self._scene.scene.bodies)}
         names = [body.name for body in self._fmu.bodies()]
         if lacking := [name for name in names if name not in places]:
@@ -157,11 +157,11 @@ class World:
         """There is nothing to write."""
 
     def begin(self) -> None:
-        """Hand on where the bodies are at the start."""
+        """Pass on where the bodies are at the start."""
         self.observe(self._start, self._start)
 
     def observe(self, time: float, end: float) -> None:
-        """Hand on where the bodies are."""
+        """Pass on where the bodies are."""
         del end
         states = self._states.copy()
         inputs = self._fmu.values.of_type("Real").reshape(-1, BODY_SIZE)
@@ -199,7 +199,7 @@ class World:
         return {"time": np.array([self._time]), "bodies": self._states.copy()}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Bring the bodies to where they were; the handle stays that of this world."""
+        """Put the bodies where they were; the handle does not change."""
         if arrays.keys() != {"time", "bodies"} or arrays["time"].shape != (1,):
             raise StateError("the state's arrays are not those of this FMU")
         self._move(float(arrays["time"][0]), arrays["bodies"])

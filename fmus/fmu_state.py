@@ -9,8 +9,8 @@ Layout of the bytes, all integers little-endian:
     arrays    their bytes, one after the other
     32 bytes  SHA-256 of everything before
 
-Nothing in it is executed when it is read, and nothing is used before the digest has been
-compared; the model itself refuses arrays that are not its own.
+Reading a state executes nothing, and nothing of it is used before the digest was compared. The
+model itself refuses arrays that are not its own.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ class StateError(ValueError):
 
 @dataclass(frozen=True)
 class FmuState:
-    """Everything that a later step depends on, owned by nobody else."""
+    """Everything that later steps depend on, as copies that nothing else changes."""
 
     phase: int
     time: float

@@ -1,4 +1,4 @@
-"""The inputs of an instance as a sensor takes them."""
+"""The inputs of an instance, in the form in which a sensor takes them."""
 
 import contextlib
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _ORIENTATION = slice(ORIENTATION, ORIENTATION + 4)
 
 @dataclass(eq=False)
 class KnownInputs:
-    """The held inputs at one instant: their bytes, what the sensor gets, the scene's handle."""
+    """The held inputs at one instant: their bytes, the objects made of them, the scene's handle."""
 
     content: bytes
     held: Held
@@ -37,16 +37,16 @@ class KnownInputs:
             self.held.scene.close()
 
     def close_unless_shared(self, other: "KnownInputs | None") -> None:
-        """Leave the scene, unless others use it on."""
+        """Leave the scene, unless these other inputs go on using it."""
         if other is None or self.held.scene is not other.held.scene:
             self.close()
 
 
 class InputReader:
-    """Reads the inputs of an instance, cheaply: most steps change no held one.
+    """Reads the inputs of an instance; cheap, because most steps change no held input.
 
-    A sensor that takes frames gets its scene with its first step, when a master has connected the
-    handle. One that samples gets it at once, as it measures at the start.
+    A sensor that takes frames gets its scene in its first step, because masters may pass on the
+    handle only then. A sensor that samples gets it at once, because it measures at the start.
     """
 
     def __init__(self, fmu: "SensorFmu", parameters: Groups) -> None:
@@ -62,13 +62,14 @@ class InputReader:
         self._scenes: SceneUse | None = None
         if spec.sees:
             name = parameters.by_name().get(SCENE)
-            # Where a scene is needed, an empty name is a wrong one; elsewhere it stands for none.
+            # An empty name is an error if a scene is needed; otherwise it stands for no scene.
             self._scenes = SceneUse(name if spec.needs_scene else name or None)
 
     def read(self, before: KnownInputs | None) -> tuple[Vector, KnownInputs]:
         """The state of body or joint, in a copy, and the held inputs as they are set now.
 
-        What cannot be applied is refused. Held inputs that are as before are the same object.
+        Inputs that cannot be applied are refused. If no held input has changed, the same object
+        is returned as before.
         """
         state = self._state.copy()
         if self._is_body:
@@ -81,7 +82,7 @@ class InputReader:
     def _normalise(self, body: Vector) -> None:
         """Bring the orientation in a body's state to unit length.
 
-        All zeros mean that nobody connected it: it is then that of the world.
+        All zeros mean that it is not connected: the body then has the axes of the world.
         """
         body[_ORIENTATION], connected = normalised_orientation(*body[_ORIENTATION].tolist())
         if not connected and not self._told_of_orientation:
@@ -91,7 +92,7 @@ class InputReader:
             )
 
     def restored(self, content: bytes, before: KnownInputs | None) -> KnownInputs:
-        """Held inputs from their bytes in a saved state."""
+        """Held inputs made from their bytes in a saved state."""
         if len(content) != sum(array.nbytes for array in self._held):
             raise StateError("the state's held inputs do not fit this FMU")
         known = self._parsed(content, before)
@@ -115,9 +116,9 @@ class InputReader:
         return known
 
     def expect_scene(self, known: KnownInputs, before: KnownInputs | None) -> None:
-        """Refuse a scene that cannot be had, or that the sensor cannot use.
+        """Refuse a scene that cannot be opened, or that the sensor cannot use.
 
-        The default one is loaded with a step only: a handle may take its place until then.
+        The default scene is loaded in the first step only, because a handle may still replace it.
         """
         if self._scenes is None:
             return
@@ -127,7 +128,7 @@ class InputReader:
             self._scenes.expect()
 
     def open_scene(self, known: KnownInputs, before: KnownInputs | None) -> None:
-        """Give held inputs the scene of their handle: the one that was before, if it is that."""
+        """Give held inputs the scene of their handle; the previous one stays if it is the same."""
         if self._scenes is None or known.held.scene is not None:
             return
         self._keep_scene(known, before)
@@ -135,13 +136,13 @@ class InputReader:
             known.held.scene = self._scenes.open(known.scene_handle)
 
     def open_again(self, known: KnownInputs) -> None:
-        """Give inputs of a saved state their scene, if it is still open: rays may be due in it."""
+        """Give inputs of a saved state their scene if it is still open: rays may be due in it."""
         if known.is_saved:
-            with contextlib.suppress(ValueError):  # another process, where nobody has it
+            with contextlib.suppress(ValueError):  # its scene is not open in this process
                 self.open_scene(known, None)
 
     def _keep_scene(self, known: KnownInputs, before: KnownInputs | None) -> None:
-        """Give held inputs the scene that was before, if that has the same handle."""
+        """Give held inputs the previous scene, if that has the same handle."""
         if known.held.scene is None and before is not None:
             same = before.scene_handle == known.scene_handle
             known.held.scene = before.held.scene if same else None
@@ -156,7 +157,7 @@ def _as_declared(variable: Variable, number: float) -> Any:
 
 
 def _view(fmu: "SensorFmu", variables: Sequence[Variable], type_name: str) -> NDArray[Any]:
-    """The values of those variables that have one type, which lie side by side."""
+    """The values of variables of one type, which are adjacent in memory."""
     values, first = fmu.values.of_type(type_name), fmu.table().first[type_name]
     places = [v.reference - first for v in variables if v.type_name == type_name]
     if not places:

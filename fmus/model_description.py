@@ -38,13 +38,13 @@ SYMBOLS: Mapping[str, Mapping[str, int]] = {
     "V": {"kg": 1, "m": 2, "s": -3, "A": -1},
 }
 
-#: Display units of angles: name and the factor that leads to it.
+#: Display units of angles: name, and the factor from the unit to it.
 DEGREES = 57.29577951308232
 DISPLAY_UNITS = {"rad": "deg", "rad/s": "deg/s", "rad/s2": "deg/s2"}
 
 CAPABILITIES = {
-    # The Python that it needs is no tool that a master would have to start or to have a licence
-    # of; some masters refuse FMUs that say they need one.
+    # A tool in the sense of FMI is one that a master has to start or needs a licence for. Python
+    # is not, and some masters refuse FMUs that declare a tool.
     "needsExecutionTool": "false",
     "canHandleVariableCommunicationStepSize": "true",
     "canInterpolateInputs": "false",
@@ -58,7 +58,7 @@ CAPABILITIES = {
 
 
 def number(value: float) -> str:
-    """A number as XML, exact."""
+    """A number as exact text for XML."""
     return repr(float(value)) if isinstance(value, float) else str(value)
 
 
@@ -103,7 +103,7 @@ def model_description(fmu: "type[FmuBase]") -> Element:
 
 
 def generation_time() -> str:
-    """Now, or the instant that reproducible builds set by SOURCE_DATE_EPOCH."""
+    """The present time, or SOURCE_DATE_EPOCH if that is set, for reproducible builds."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
     now = datetime.now(timezone.utc)
     instant = datetime.fromtimestamp(int(epoch), timezone.utc) if epoch else now
@@ -111,7 +111,7 @@ def generation_time() -> str:
 
 
 def guid_of(model_name: str, table: VariableTable) -> str:
-    """An identifier of the interface: unchanged as long as the variables are."""
+    """An identifier of the interface: it changes if the variables change."""
     lines = [model_name]
     for v in table.variables:
         q = v.quantity
@@ -175,7 +175,7 @@ def variability_of(variable: Variable) -> str:
 
 
 def add_variable(variables: Element, variable: Variable, *, exact: bool = False) -> Element:
-    """One ScalarVariable; an output that is ``exact`` has its start value until a step."""
+    """Add a ScalarVariable; an ``exact`` output has its start value until the first step."""
     attributes = {
         "name": variable.name,
         "valueReference": str(variable.reference),
@@ -195,7 +195,7 @@ def add_variable(variables: Element, variable: Variable, *, exact: bool = False)
 
 
 def typed_attributes(variable: Variable, *, exact: bool = False) -> dict[str, str]:
-    """Start, range, unit and type of a variable, as far as it has them."""
+    """Start, range, unit and type of a variable, if it has them."""
     quantity = variable.quantity
     found: dict[str, str] = {}
     if quantity.kind == "real":

@@ -1,8 +1,8 @@
-"""Messages that variables hold the addresses of, by the rules of OSMP.
+"""Messages whose addresses are on variables, by the rules of OSMP.
 
-A message ``P`` is three Integers, ``P.base.lo``, ``P.base.hi`` and ``P.size``, whose annotations
-say so in the model description. What the messages are is said by the spec of a sensor
-(``sensor_models.messages``); here they come to the variables and from them.
+A message ``P`` is given by three Integers, ``P.base.lo``, ``P.base.hi`` and ``P.size``, with
+annotations in the model description. The spec of a sensor says which messages it has
+(``sensor_models.messages``); the code here writes them to variables and reads them from there.
 """
 
 from collections.abc import Mapping
@@ -23,14 +23,14 @@ TOOL = "net.pmsf.osmp"
 VERSION, OSI_VERSION = "1.6.0", "3.8.0"
 ROLES = ("base.lo", "base.hi", "size")
 
-#: Before the names of the arrays of messages in a saved state.
+#: Prefix of the names of the arrays of messages in a saved state.
 MESSAGES = "messages."
 
 register_namespace("osmp", NAMESPACE)
 
 
 class MessageRole(NamedTuple):
-    """What a variable is to a message."""
+    """Which part of a message's address a variable holds."""
 
     message: str
     role: str
@@ -38,7 +38,7 @@ class MessageRole(NamedTuple):
 
 
 def role_of(messages: Mapping[str, str], variable: Variable) -> MessageRole | None:
-    """What a variable is to one of these messages, if it is anything."""
+    """The role of a variable in one of these messages; None if it has none."""
     name, _, role = variable.name.partition(".")
     if name not in messages or role not in ROLES:
         return None
@@ -46,14 +46,14 @@ def role_of(messages: Mapping[str, str], variable: Variable) -> MessageRole | No
 
 
 def add_vendor_annotation(root: Element) -> None:
-    """Say that an FMU keeps the rules of OSMP."""
+    """Declare that an FMU follows the rules of OSMP."""
     tool = SubElement(SubElement(root, "VendorAnnotations"), "Tool", {"name": TOOL})
     known = {"version": VERSION, "osi-version": OSI_VERSION}
     SubElement(tool, f"{{{NAMESPACE}}}osmp", known)
 
 
 def add_annotation(scalar: Element, message: MessageRole) -> None:
-    """Say what a variable is to a message."""
+    """Declare the role of a variable in a message."""
     tool = SubElement(SubElement(scalar, "Annotations"), "Tool", {"name": TOOL})
     known = {"name": message.message, "role": message.role, "mime-type": message.mime_type}
     SubElement(tool, f"{{{NAMESPACE}}}osmp-binary-variable", known)
@@ -72,25 +72,25 @@ def open_messages(fmu: "SensorFmu", setup: Setup) -> "MessageVariables | None":
 
 
 class MessageVariables:
-    """The messages of one instance, and the variables that they are known by."""
+    """The messages of one instance, and the variables that hold their addresses."""
 
     def __init__(self, fmu: "SensorFmu", setup: Setup) -> None:
         ports = fmu.spec.messages
-        assert ports is not None  # who has none does not ask
+        assert ports is not None  # only called for sensors with messages
         self._fmu = fmu
         self._messages = ports.open(setup)
         self._inputs = [group.prefix for group in ports.inputs]
         self._outputs = [group.prefix for group in ports.outputs]
 
     def take_inputs(self, time: float, state: Vector, scene: Any) -> Vector:
-        """Read the inputs that are set; returns the state of the body to go on with."""
+        """Read the messages at the inputs; returns the state of the body that they leave."""
         found = {name: self._messages.read(name, *self._place(name)) for name in self._inputs}
         state = self._messages.take_view(next(iter(found.values()), None), time, state, scene)
         self._messages.motion.know(time, state)
         return state
 
     def take(self, result: Result, scene: Any, end: float) -> None:
-        """Make the messages of a frame, known at the end of the step, and tell where they are."""
+        """Make the messages of a frame, known at the end of the step, and set their addresses."""
         self._messages.take(result, scene, end)
         self._show()
 
@@ -99,7 +99,7 @@ class MessageVariables:
         return {f"{MESSAGES}{name}": array for name, array in self._messages.state().items()}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from ``state()``; messages are elsewhere then."""
+        """Continue from ``state()``; the messages get new addresses."""
         own = {n.removeprefix(MESSAGES): a for n, a in arrays.items() if n.startswith(MESSAGES)}
         self._messages.restore(own)
         self._show()

@@ -21,8 +21,8 @@ FRAME_FILE, FRAMES_LOST = "frame.file", "frame.lost"
 class OutputWriter:
     """Puts results on the outputs.
 
-    Outputs of one type lie side by side, so each type is packed with one call: four times as fast
-    as storing number by number.
+    Outputs of one type are adjacent in memory, so one call stores all of a type, which is four
+    times as fast as storing them one by one.
     """
 
     def __init__(self, fmu: "SensorFmu") -> None:
@@ -81,13 +81,13 @@ class OutputWriter:
             self._values.set(variable, other if file and Path(other).exists() else "")
 
     def count_lost(self, frames: int) -> None:
-        """Tell how many frames could not be written so far."""
+        """Set the output that counts the frames that could not be written so far."""
         self._lost = frames
         self._values.set(self._fmu.table().by_name[FRAMES_LOST], frames)
 
 
 def _picker(places: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """A function that picks the items at some places."""
+    """A function that picks the items at these places."""
     if len(places) == 1:
         return itemgetter(slice(places[0], places[0] + 1))
     return itemgetter(*places)

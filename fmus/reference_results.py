@@ -1,15 +1,15 @@
 """Reference results of FMUs, as the FMI Cross-Check lays them out.
 
-For each FMU there are four files beside each other::
+There are four files for each FMU, in one directory::
 
     Imu_in.csv     time and inputs, one row each STEP, to be interpolated linearly
     Imu_ref.csv    time and outputs at the ends of the steps
     Imu_ref.opt    StartTime, StopTime, StepSize, RelTol
     README.md      which FMU this is, and the importer with which the results were made
 
-Outputs are those of fmpy with the start values of all parameters, Booleans as 0 and 1. Left out
-are Strings, and outputs that are not the same in each run: handles of scenes, whose numbers the
-process deals out. Written by the build only.
+Outputs are those of fmpy with the start values of all parameters, Booleans as 0 and 1. Strings are
+left out, and so are outputs that differ from run to run, such as handles of scenes. Only the build
+writes these files.
 
 Source: "FMI Cross-Check Rules", sections 4.1 and 4.2 (files and their columns).
 """
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 START, STOP, STEP = 0.0, 1.0, 0.01  # s
-#: The end for those that take a frame in each step, some of which take a second for it.
+#: The end for FMUs that take a frame in each step, because some need a second for a frame.
 STOP_OF_FRAMES = 0.1
 SUFFIXES = ("_in.csv", "_ref.csv", "_ref.opt")
 ABOUT = "README.md"
@@ -35,8 +35,8 @@ ABOUT = "README.md"
 #: Outputs that differ from run to run.
 LEFT_OUT = ("scene_handle",)
 
-#: What moves, by the ends of the names of inputs: a body in a circle of 2 m with its heading along
-#: it, a joint that swings, a vehicle in a curve. All else stays at its start.
+#: Inputs that move, by the ends of their names: a body on a circle of 2 m with its heading along
+#: it, a joint that swings, a vehicle in a curve. All other inputs keep their start values.
 RATE = 0.5  # rad/s
 MOTIONS: Mapping[str, Callable[[float], float]] = {
     "position.x": lambda t: 2.0 * math.cos(RATE * t),
@@ -55,7 +55,7 @@ MOTIONS: Mapping[str, Callable[[float], float]] = {
 
 
 def write_reference_results(fmu: Path, directory: Path) -> list[Path]:
-    """Simulate an FMU and write its files, which are returned; none if it has no results."""
+    """Simulate an FMU and write its files; returns them, none if it has no results."""
     from fmpy import read_model_description, simulate_fmu  # a master, which the FMUs do not need
 
     described = read_model_description(str(fmu))
@@ -132,7 +132,7 @@ def stop_of(names: Iterable[str]) -> float:
 
 
 def motion(inputs: Iterable[tuple[str, str, Any]], stop: float = STOP) -> NDArray[np.void]:
-    """Time and the inputs of these names, types and starts: those that move, and the others."""
+    """Time and all inputs, given their names, types and starts; some move, the others rest."""
     times = [START + k * STEP for k in range(round((stop - START) / STEP) + 1)]
     columns: dict[str, Sequence[Any]] = {"time": times}
     kinds: dict[str, Any] = {"time": np.float64}

@@ -1,15 +1,16 @@
 """A sensor between initialisation and termination: inputs in, results out.
 
 This run drives sensors that take frames, and those whose samples are measured in Python, by the
-contract of ``sensor_models.core.sensor``; a compiled step works on the values of the instance
-itself and has a run of its own (``scalar_run``). Data flows one way: inputs of the instance ->
-sensor -> outputs, record and files. What happens in a step:
+contract of ``sensor_models.core.sensor``. Sensors with a compiled step, which works directly on the
+values of the instance, have another run (``scalar_run``). Data flows one way: inputs of the
+instance -> sensor -> outputs, record and files. In a step:
 
-1. The inputs are read. Held ones (faults, temperature, a scene) are made into what the sensor gets
-   only if they changed; what cannot be applied is refused here, and nothing has changed.
-2. The sensor gives the results that fall due, in order. Each goes to the record and to the files.
-3. The newest result goes to the outputs: for samples at the end, as a step that is refused leaves
-   them as they were, for frames one by one, as a frame that was taken stays taken.
+1. The inputs are read. Held inputs (faults, temperature, a scene) are converted for the sensor only
+   if they have changed. Inputs that cannot be applied are refused here, before anything changes.
+2. The sensor gives the results that are due, in order. Each goes to the record and to the files.
+3. The newest result goes to the outputs. Samples are shown at the end, because a step that is
+   refused must leave the outputs as they were; frames are shown one by one, because a frame that
+   was taken stays taken even if the step is refused later.
 """
 
 import threading
@@ -33,14 +34,14 @@ if TYPE_CHECKING:
 
 Arrays = dict[str, NDArray[Any]]
 
-#: Of a run's own in a saved state: the newest known instant, the held inputs, the newest file.
+#: A run's own arrays in a saved state: the newest known instant, held inputs, newest file.
 KNOWN, HELD, FILE = "known", "held", "file"
 
 
 def _once_all(done: Callable[[], None], takers: int) -> Callable[[], None]:
-    """What each of some takers calls; the last of them gives the memory back.
+    """A function that each of these takers calls when done; the last call frees the memory.
 
-    Without takers that is done at once.
+    Without takers it is freed at once.
     """
     if takers == 0:
         done()
@@ -57,14 +58,14 @@ def _once_all(done: Callable[[], None], takers: int) -> Callable[[], None]:
 
 
 class SensorRun:
-    """One run, from the parameters that are set when it begins."""
+    """One run of a sensor, with the parameters that are set when it begins."""
 
     def __init__(self, fmu: "SensorFmu", start: float) -> None:
         self._fmu = fmu
         self._spec = fmu.spec
         self._parameters = fmu.parameters()
         sinks = [self._parameters.instances[group] for group in self._spec.sinks]
-        #: Of the parameters of the sinks: those of files of frames, and those of a record.
+        #: The parameters of files of frames, and those of a record, among those of the sinks.
         self._file_parameters = next((s for s in sinks if hasattr(s, "write_files")), None)
         self._record_parameters = next((s for s in sinks if hasattr(s, "record")), None)
         setup = Setup(
@@ -119,7 +120,7 @@ class SensorRun:
                 self._rewind_record()
 
     def _count(self) -> int:
-        """How many results there were."""
+        """The number of results so far."""
         count: int = self._fmu.values.get(self._fmu.table().by_name["sample.count"])
         return count
 
@@ -129,7 +130,7 @@ class SensorRun:
             self._record.rewind(self._count())
 
     def publish(self) -> None:
-        """Write record and files as they are; the run may still be taken back and go on."""
+        """Write record and files; the master may still go back to a saved state and go on."""
         if self._files is not None:
             self._name_newest(self._files, of_all=True)
         if self._record is not None:
@@ -158,7 +159,7 @@ class SensorRun:
     # ---- stepping ----------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Take in the inputs as what holds at the start."""
+        """Take the inputs as the state at the start."""
         state, held = self._inputs.read(self._held)
         self._inputs.expect_scene(held, self._held)
         if self._messages is not None:
@@ -168,7 +169,7 @@ class SensorRun:
         self._say_if_nothing_is_written()
 
     def _say_if_nothing_is_written(self) -> None:
-        """Frames that go nowhere, although nobody said that they should not, are told of."""
+        """Warn if frames are written nowhere although ``write_files`` is not off."""
         chosen = self._file_parameters
         if self._messages is not None or self._log is not None:
             return
@@ -179,7 +180,7 @@ class SensorRun:
             )
 
     def observe(self, time: float, end: float) -> None:
-        """Take in the inputs as what holds at ``time``, and what falls due until then."""
+        """Take the inputs as the state at ``time``, and all results that are due by then."""
         before = self._held
         assert before is not None  # every run begins
         state, held = self._inputs.read(before)
@@ -218,7 +219,7 @@ class SensorRun:
             self._outputs.count_lost(files.lost)
 
     def _give(self, held: KnownInputs, results: Iterable[Result]) -> None:
-        """Hand results on; then the held inputs are what was known last."""
+        """Pass results on; afterwards these held inputs are the last known ones."""
         before = self._held
         next_index = 0 if self._record is None else self._record.next_index
         try:

@@ -1,14 +1,14 @@
 """A scalar sensor between initialisation and termination: a compiled step on the instance's values.
 
 The step reads the inputs and writes the outputs where the variables of the instance are, so the
-binding can call it without Python (``compiled_step``). Python comes in at the start, when a step is
-refused, when there is something to warn of, when another scene is connected, and when the ring of
-recorded samples is full. The same function does the step then.
+binding can call it without Python (``compiled_step``). Python is needed at the start, when a step
+is refused, when there is a warning, when another scene is connected, and when the ring of recorded
+samples is full; the same compiled function then makes the step.
 
-Why this is no ``SensorRun``: that one reads inputs, hands them to a sensor and its results on, and
-here nothing of this is done in Python. The two share the opening of a record and where a restored
-one goes on; one class for both asked in each of its other methods which of the two it is. What
-they must both do is in ``base.Run``, and the tests of all sensors hold them to it.
+Why this is not a ``SensorRun``: that class reads inputs, passes them to a sensor and passes its
+results on, and none of this happens in Python here. The two share only how a record is opened and
+where a restored one goes on; a common class would have to ask in every other method which kind it
+is. ``base.Run`` says what both must do, and the tests of all sensors check it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 
 Arrays = dict[str, NDArray[Any]]
 
-#: Samples that wait for a log at most, and for how long, s: its other sensors wait for them, and
-#: none of that is on the disk if the process is killed. Without a rate there is one in each step.
+#: The most samples that wait for a log, and how long they may wait, in s: the other sensors of the
+#: log wait for them, and they are lost if the process is killed. Without a rate: one in each step.
 LOG_ROWS, LOG_LAG, LOG_ROWS_OF_STEPS = 64, 0.1, 8
 
 
 def rows_for_log(rate: float) -> int:
-    """Samples that wait for a log before Python is entered."""
+    """How many samples wait for a log before Python is entered."""
     return max(1, min(LOG_ROWS, int(LOG_LAG * rate))) if rate > 0.0 else LOG_ROWS_OF_STEPS
 
 
 class _Recorder:
-    """Hands samples to the record, once it is open; before, there is nothing to keep."""
+    """Passes samples to the record once that is open; before, there are none to keep."""
 
     def __init__(self, sensor: SteppedSensor) -> None:
         self._sensor = sensor
@@ -66,13 +66,13 @@ class _Recorder:
             self.log.rewind(next_index)
 
     def commit(self) -> None:
-        """Say that the samples so far stay."""
+        """Mark the samples so far as final."""
         if self.log is not None:
             self.log.commit()
 
 
 class ScalarRun:
-    """One run, from the parameters that are set when it begins."""
+    """One run of a sensor, with the parameters that are set when it begins."""
 
     def __init__(self, fmu: "SensorFmu", start: float) -> None:
         self._fmu = fmu
@@ -103,7 +103,7 @@ class ScalarRun:
         )
 
     def _look_at_scene(self, handles: tuple[int, ...]) -> NDArray[np.float64]:
-        """What the sensor knows of the scene of a handle; the last one is left after the step."""
+        """What the sensor knows of a handle's scene; the previous scene is left after the step."""
         if handles[0] != self._handle:
             scene = self._scenes.open(handles[0])
             self._left.append(self._scene)
@@ -112,7 +112,7 @@ class ScalarRun:
         return self._sensor.extra_of(self._scene)
 
     def _leave_scenes(self) -> None:
-        """Leave those that the sensor is in no more."""
+        """Leave the scenes that the sensor no longer uses."""
         for scene in self._left:
             if scene is not None:
                 scene.close()
@@ -147,24 +147,24 @@ class ScalarRun:
             self._recorder.rewind(count)
 
     def begin(self) -> None:
-        """Take in the inputs as what holds at the start."""
+        """Take the inputs as the state at the start."""
         self.observe(self._start, self._start)
 
     def observe(self, time: float, end: float) -> None:
-        """Take in the inputs as what holds at an instant."""
+        """Take the inputs as the state at an instant."""
         del end
         self.step.observe(time)
         self._leave_scenes()
         self._flush()
 
     def advance(self, time: float, duration: float) -> None:
-        """Do a step, as the binding would have done without Python."""
+        """Make a step, as the binding does without Python."""
         self.step.advance(time, duration)
         self._leave_scenes()
         self._flush()
 
     def _flush(self) -> None:
-        """Hand the samples that wait to record and log."""
+        """Pass the samples that wait to record and log."""
         self.step.flush()
         self._recorder.commit()
 
@@ -173,7 +173,7 @@ class ScalarRun:
         return self.step.address, self.step.context
 
     def publish(self) -> None:
-        """Write the record as it is; the run may still be taken back and go on."""
+        """Write the record; the master may still go back to a saved state and go on."""
         self._flush()
         if self._recorder.record is not None:
             self._recorder.record.publish()
@@ -182,7 +182,7 @@ class ScalarRun:
 
     def close(self) -> None:
         """Finish the record, and leave the scene."""
-        with ExitStack() as stack:  # all are closed, whichever fails
+        with ExitStack() as stack:  # close all, even if one of them fails
             stack.callback(self._leave_scenes)
             stack.callback(self._left.append, self._scene)
             stack.callback(self._sensor.close)

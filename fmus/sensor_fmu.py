@@ -1,7 +1,7 @@
-"""The FMU of a sensor, made from what the sensor is declared as.
+"""The FMU of a sensor, made from the declaration of the sensor.
 
-``sensor_fmu(spec)`` gives the class of the FMU of any sensor. Values, life cycle and saved states
-are those of all FMUs (``base``), a sensor in between is driven by a ``SensorRun``.
+``sensor_fmu(spec)`` makes the FMU class of any sensor. Values, life cycle and saved states are
+those of all FMUs (``base``); a ``SensorRun`` or a ``ScalarRun`` drives the sensor.
 """
 
 import sys
@@ -47,7 +47,7 @@ class SensorFmu(FmuBase):
 
     @classmethod
     def about(cls) -> str:
-        """What the module says that makes the sensor."""
+        """The docstring of the module that makes the sensor."""
         return getdoc(sys.modules[cls.spec.create.__module__]) or ""
 
     def create_run(self, start: float) -> SensorRun | ScalarRun:
@@ -56,7 +56,7 @@ class SensorFmu(FmuBase):
 
     @property
     def time(self) -> float:
-        """The end of the last step; a compiled one keeps it itself."""
+        """The end of the last step; a compiled step keeps this itself."""
         return self._run.step.time if isinstance(self._run, ScalarRun) else self._time
 
     @time.setter
@@ -64,11 +64,11 @@ class SensorFmu(FmuBase):
         self._time = time
 
     def compiled_step(self) -> tuple[int, int]:
-        """Addresses of the step and of its context, if it is compiled and the run has begun."""
+        """Addresses of the compiled step and its context, if there is one and the run has begun."""
         return self._run.compiled_step() if isinstance(self._run, ScalarRun) else (0, 0)
 
     def do_step(self, current_time: float, step_size: float) -> bool:
-        """Take in the inputs and do all that falls due."""
+        """Read the inputs and do everything that is due in this step."""
         if isinstance(self._run, ScalarRun):
             self._run.advance(current_time, step_size)
             return True
@@ -81,7 +81,7 @@ class SensorFmu(FmuBase):
         return super().get_string(vrs)
 
     def compute_initial(self) -> None:
-        """Compute the outputs at the start; those of frames keep their starts until a step."""
+        """Compute the outputs at the start; outputs of frames keep their start values."""
         if self.spec.frames is None:
             super().compute_initial()
 

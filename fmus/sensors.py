@@ -1,6 +1,6 @@
 """The FMU classes of all sensors of the catalog, by name: ``fmus.sensors.LidarFmu``.
 
-They are made when they are asked for, so that an FMU imports the code of its own sensor only.
+Each class is made when it is asked for, so that an FMU imports only the code of its own sensor.
 """
 
 from functools import cache

@@ -1,15 +1,15 @@
-"""A smoke test that travels in each FMU: inputs, and how long and in which steps to run.
+"""A smoke test that each FMU contains: inputs, and how long and in which steps to run.
 
-The files are laid out as the layered standard "FMI-LS-REF" drafts it, version 1.0.0-alpha.1, under
+The layout of the files is that of the layered standard "FMI-LS-REF", draft 1.0.0-alpha.1, under
 ``extra/org.fmi-standard.fmi-ls-ref``::
 
     fmi-ls-manifest.xml    the related files and their roles
     experiments.xml        one experiment: start, stop, step, stimuli
     smoke_test_in.csv      time and inputs, to be interpolated linearly
 
-Inputs and times are those of the reference results (``reference_results``), which hold what comes
-out; they are made by running the FMU and so are not in it. The layout was written from examples of
-the draft; no tool that reads it was to be had.
+Inputs and times are those of the reference results (``reference_results``). The results themselves
+are made by running the FMU and so cannot be in it. The layout was written from examples of the
+draft; it was not read by a tool, because none was available.
 """
 
 import io

@@ -1,9 +1,9 @@
 """FMI variables, made from the quantities that the models declare.
 
-The variables of an FMU stand in one table for the class; the values of an instance stand in one
-array for each type, which the C binding reads and writes directly. Value references count
-through the types: first all Reals, then Integers (choices are Integers too), Booleans and
-Strings. A reference minus the first of its type is the place in the array.
+The variables of an FMU are in one table for the class; the values of an instance are in one array
+for each type, which the C binding reads and writes directly. Value references count through the
+types: first all Reals, then Integers (including choices), Booleans and Strings. A variable's place
+in the array is its reference minus the first reference of its type.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Variable:
         return TYPE_OF_KIND[self.quantity.kind]
 
     def refusal(self, value: Any, started: bool) -> str:
-        """Why this value cannot be set now."""
+        """Why this value cannot be set now, as a sentence."""
         if self.causality == "output":
             return f"{self.name} is an output and cannot be set"
         if self.causality == "parameter" and started:
@@ -160,7 +160,7 @@ class Values:
         return self._arrays[name], variable.reference - self.table.first[name]
 
     def get(self, variable: Variable) -> Any:
-        """A variable's value, as its model knows it (choices as items, Booleans as bool)."""
+        """A variable's value, in the model's type (choices as items, Booleans as bool)."""
         values, i = self.slot(variable)
         value = values[i]
         if variable.quantity.choices is not None:
@@ -168,12 +168,12 @@ class Values:
         return bool(value) if variable.quantity.kind == "boolean" else value
 
     def set(self, variable: Variable, value: Any) -> None:
-        """Store a value that was found valid before."""
+        """Store a value that was already found valid."""
         values, i = self.slot(variable)
         values[i] = value
 
     def take(self, other: Values) -> None:
-        """Take over all values of another instance, in place."""
+        """Copy all values of another instance into this one's memory."""
         for name, values in self._arrays.items():
             values[:] = other._arrays[name]
 

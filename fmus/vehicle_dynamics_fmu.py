@@ -1,8 +1,9 @@
 """FMU ``VehicleDynamics``: a vehicle in a scene, for masters that have no dynamics engine.
 
-It is no sensor: it takes commands and gives what sensors and ``Environment`` take, under the same
-names. Commands that are set before a step hold during it, outputs describe its end. Its movable
-bodies are those of the scene it was built for; of another scene, those that have the same names.
+It is not a sensor: its inputs are commands, and its outputs have the names of the inputs of sensors
+and ``Environment``. Commands that are set before a step hold during the step; outputs describe its
+end. Its movable bodies are those of the scene that it was built for; if another scene is chosen,
+those of the same names.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +36,7 @@ from sensor_models.sight.scene import DEFAULT_SCENE
 
 @dataclass(frozen=True)
 class SceneParameters:
-    """Where it drives."""
+    """The scene in which it drives."""
 
     scene: str = string(
         DEFAULT_SCENE, "Path of a scene's manifest, or the name of a built-in scene"
@@ -50,7 +51,7 @@ class VehicleDynamicsFmu(FmuBase):
     PACKAGES = (*FmuBase.PACKAGES, *SCENE_PACKAGES, "mujoco")
     PARAMETERS = (Group(VehicleParameters), Group(SceneParameters))
     COMMANDS: ClassVar[Group] = Group(VehicleCommands)
-    #: In the order in which a reading gives them.
+    #: Outputs, in the order of a reading.
     MOTION: ClassVar[tuple[Group, ...]] = (
         Group(BodyState),
         Group(BodyAccelerations),
@@ -60,7 +61,7 @@ class VehicleDynamicsFmu(FmuBase):
 
     @classmethod
     def bodies(cls) -> tuple[Body, ...]:
-        """The movable bodies that it has outputs for, those that Environment has inputs for."""
+        """The movable bodies with outputs: the same ones that Environment has inputs for."""
         return EnvironmentFmu.bodies()
 
     @classmethod
@@ -75,12 +76,12 @@ class VehicleDynamicsFmu(FmuBase):
 
     @classmethod
     def inputs_of(cls, output: str) -> Sequence[str]:
-        """The vehicle follows its commands, the traffic goes its own way."""
+        """The vehicle depends on its commands, the traffic on no input."""
         is_traffic = output.partition(".")[0] in {body.name for body in cls.bodies()}
         return () if is_traffic else super().inputs_of(output)
 
     def create_run(self, start: float) -> "Drive":
-        """The vehicle in its scene, not yet set down."""
+        """The vehicle and its scene; the vehicle is put on the ground at the start of the run."""
         return Drive(self, start)
 
     @classmethod
@@ -92,7 +93,7 @@ class VehicleDynamicsFmu(FmuBase):
 class Drive:
     """A vehicle that follows the inputs of an instance."""
 
-    #: A step is simulated to its end, which is what the outputs describe.
+    #: A step is simulated to its end, and the outputs describe that end.
     inputs_at_step_end = True
 
     def __init__(self, fmu: VehicleDynamicsFmu, start: float) -> None:
@@ -108,7 +109,7 @@ class Drive:
         self._outputs = fmu.values.of_type("Real")[first : first + count]
 
     def _match(self, names: list[str]) -> list[tuple[int, int]]:
-        """Places of the bodies among the outputs and in the scene; warns of those it lacks."""
+        """Places of the bodies among outputs and in the scene; warns of those it does not have."""
         own = [body.name for body in self._fmu.bodies()]
         if lacking := [name for name in own if name not in names]:
             self._fmu.warn(f"the scene lacks {', '.join(lacking)}: these outputs do not move")
@@ -118,7 +119,7 @@ class Drive:
         """There is nothing to write."""
 
     def begin(self) -> None:
-        """Set the vehicle down."""
+        """Put the vehicle on the ground."""
         self._simulation.start(self._commands())
         self._publish_motion()
 
@@ -143,12 +144,12 @@ class Drive:
         """There is nothing to write."""
 
     def close(self) -> None:
-        """Memory is all that it holds."""
+        """Nothing to release."""
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Where everything is, and what the engine knows besides."""
+        """The state of motion, and what else the engine remembers."""
         return self._simulation.state()
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from there."""
+        """Continue from ``state()``."""
         self._simulation.restore(arrays)

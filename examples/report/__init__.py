@@ -1,1 +1,1 @@
-"""The report of the demo: one HTML file with all that was driven, seen and measured."""
+"""The report of the demo: one HTML file with everything that was driven, seen and measured."""

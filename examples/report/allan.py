@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 PRESET = "VN-100"
 PIECE = 80_000  # samples at once
-#: Readings in one mean for averaging times from MEAN_FROM on: these need no finer ones.
+#: How many readings are averaged first, for averaging times from MEAN_FROM on.
 MEAN_OF, MEAN_FROM = 80, 2.0
 
 
@@ -34,7 +34,7 @@ class SensorAllan:
 
 @dataclass(frozen=True)
 class Allan:
-    """What an IMU at rest shows."""
+    """The Allan deviations of an IMU at rest."""
 
     preset: str
     rate: float  # Hz
@@ -43,7 +43,7 @@ class Allan:
 
 
 def at_rest(hours: float, tell: Callable[[float], None]) -> Allan:
-    """Simulate hours at rest; ``tell`` hears what share of it is done."""
+    """Simulate hours at rest; ``tell`` is called with the share that is done."""
     preset = load_preset("Imu", PRESET)
     rate = float(preset["sample_rate"])
     model = make_imu(preset)

@@ -1,4 +1,4 @@
-"""The figures of the report, as Plotly has them; colours of the page come in the browser."""
+"""The figures of the report for Plotly; the browser adds the colours of the page."""
 
 import io
 from base64 import b64encode
@@ -19,7 +19,7 @@ from sensor_models.scene.tracing import RayScene
 
 Floats = NDArray[np.float64]
 
-#: Colours that can be told apart on light and on dark.
+#: Colours that can be distinguished on light and on dark backgrounds.
 TRUTH, READING, SECOND, THIRD = "#f2722b", "#5b8def", "#e5488d", "#27a58c"
 OTHERS = "#a98ad8"
 DEGREES = 180.0 / np.pi
@@ -82,7 +82,7 @@ def _line(path: Floats, color: str, name: str, **line: Any) -> go.Scatter:
 
 
 def picture_from_above(low: Floats, high: Floats) -> str:
-    """What stands in the yard, in the colours of its materials with the shadows of the sun."""
+    """The yard from above, in the colours of its materials, with shadows of the sun."""
     scene = load_scene("yard")
     still = tuple(i for i in scene.instances if i.body < 0)
     sun = np.array(scene.sky.sun_direction) / np.linalg.norm(scene.sky.sun_direction)
@@ -109,7 +109,7 @@ def picture_from_above(low: Floats, high: Floats) -> str:
 
 
 def heading(recording: Recording, odometry: Odometry) -> go.Figure:
-    """Headings, and what is wrong with them."""
+    """Headings, and their errors."""
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.06)
     for values, color, name in (
         (odometry.compass_heading, THIRD, "magnetometer"),

@@ -1,4 +1,4 @@
-"""Where the vehicle thinks it is: paths and headings from what its sensors read.
+"""Where the vehicle thinks it is: paths and headings from its sensors.
 
 A step of odometry adds the mean distance of the two wheels along the heading in its middle. The
 heading comes from the gyroscope's z axis, summed up, or from the difference of the two distances
@@ -32,7 +32,7 @@ class Odometry:
 
 
 def odometry_of(recording: Recording) -> Odometry:
-    """All that can be told of a drive without its truth, but for its start."""
+    """Paths and headings of a drive from readings; only the start is taken from the truth."""
     left = recording.readings["left odometer.distance"]
     right = recording.readings["right odometer.distance"]
     rolled, difference = 0.5 * (left + right), right - left
@@ -66,7 +66,7 @@ def _effective_track(difference: Floats, heading: Floats) -> float:
 
 
 def _turned(recording: Recording) -> Floats:
-    """What the gyroscope turned since the start, at the steps of the recording."""
+    """The rotation since the start by the gyroscope, at the steps of the recording."""
     imu = recording.record("IMU")
     rate, time = imu["gyroscope.z"], imu["time"]
     turned = np.cumsum(0.5 * (rate[1:] + rate[:-1]) * np.diff(time))

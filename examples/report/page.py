@@ -1,4 +1,4 @@
-"""The page: text, tables, figures and all that shows them, in one file."""
+"""The page: text, tables, figures and scripts, in one file."""
 
 import json
 import os
@@ -60,7 +60,7 @@ def _figure(figure: go.Figure) -> dict[str, Any]:
 
 
 def _texts(recording: Recording, odometry: Odometry, found: Allan) -> dict[str, str]:
-    """What stands in the text of the page."""
+    """Values in the text of the page."""
     position = recording.vector("body.position", ("x", "y"))
     way = float(np.linalg.norm(np.diff(position, axis=0), axis=1).sum())
     off = np.linalg.norm([odometry.by_gyroscope[-1], odometry.by_wheels[-1]] - position[-1], axis=1)
@@ -88,7 +88,7 @@ def _texts(recording: Recording, odometry: Odometry, found: Allan) -> dict[str, 
 
 
 def _imu_error(recording: Recording) -> str:
-    """How far readings are from the truth at the same instants, as root mean squares."""
+    """The errors of readings at the same instants, as root mean squares."""
     read = recording.record("IMU")
     texts = []
     for sensor, truth, unit in zip(
@@ -113,7 +113,7 @@ def _row(cells: Iterable[object], kind: str = "td", about: str = "") -> str:
 
 
 def _frames(recording: Recording, files: Sequence[dict[str, Any]]) -> str:
-    """First and last files of each sensor, and how much there is in all."""
+    """The first and last files of each sensor, and the amount of all."""
     rows, points, size = [], 0, 0
     for sensor in dict.fromkeys(entry["sensor"] for entry in files):
         own = [entry for entry in files if entry["sensor"] == sensor]

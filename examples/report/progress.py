@@ -1,4 +1,4 @@
-"""A line that says how far something is, where a person is watching."""
+"""A line that shows progress on a terminal."""
 
 from typing import TextIO
 
@@ -6,7 +6,7 @@ BAR = 30  # characters
 
 
 class Progress:
-    """One line on a terminal, written over and over; nothing at all in a pipe."""
+    """One line on a terminal that is overwritten; nothing in a pipe."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -24,5 +24,5 @@ class Progress:
         self.say(f"[{'#' * done}{'.' * (BAR - done)}] {100.0 * share:3.0f} %  {text}")
 
     def clear(self) -> None:
-        """Leave an empty line for what comes next."""
+        """Leave an empty line for further output."""
         self.say("")

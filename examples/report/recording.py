@@ -1,4 +1,4 @@
-"""What happened on a drive, and the files that the sensors wrote of it."""
+"""The truth and the readings of a drive, and the files of the sensors."""
 
 import json
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Recording:
-    """A drive: the truth and the readings at equal steps, and where the rest is."""
+    """A drive: the truth and the readings at equal steps, and where its files are."""
 
     time: Floats
     truth: Mapping[str, Floats]  # outputs of the vehicle by name
@@ -40,7 +40,7 @@ class Recording:
 
     @property
     def seconds(self) -> float:
-        """How long the drive was in simulated time."""
+        """The duration of the drive in simulated time."""
         return round(float(self.time[-1]), 6)
 
     @property
@@ -64,7 +64,7 @@ class Recording:
 
     @cached_property
     def index(self) -> list[dict[str, Any]]:
-        """The lines of the sensors' index that are of files."""
+        """The lines of the sensors' index that describe files."""
         lines = (self.data / "index.jsonl").read_text(encoding="utf-8").splitlines()
         return [entry for entry in map(json.loads, lines) if "file" in entry]
 

@@ -1,8 +1,8 @@
-"""Where the vehicle drives, and how it stays on its way.
+"""The route of the vehicle, and how it follows it.
 
-It looks a few metres ahead on the route and turns toward what it sees there (pure pursuit,
-Coulter 1992): with the target at the distance L and the angle alpha off the heading, the arc to
-it has the curvature 2 sin(alpha) / L.
+The vehicle steers toward a target on the route a few metres ahead (pure pursuit, Coulter 1992):
+with the target at the distance L and the angle alpha off the heading, the arc to it has the
+curvature 2 sin(alpha) / L.
 """
 
 import math
@@ -27,8 +27,8 @@ SLOWING_DOWN = 1.0  # m/s2
 TURNING = 0.8  # rad/s, at most
 LOOK_AHEAD = 1.6  # m
 WHEEL_RADIUS = 0.3  # m
-#: Distance of wheels that do not slip sideways and turn the vehicle alike (m): those of a
-#: skid-steered one do slip. Measured in turns on the spot.
+#: The track at which wheels without sideways slip would turn the vehicle alike, m: the wheels of a
+#: skid-steered vehicle do slip. Measured in turns on the spot.
 EFFECTIVE_TRACK = 1.85
 
 

@@ -1,4 +1,4 @@
-"""What the seeing sensors saw, small enough for a page: sweeps, depth pictures, labels.
+"""The frames of lidar and camera, small enough for a page: sweeps, depth pictures, labels.
 
 Points are sent as centimetres from the middle of their box in 16 bits, with one byte each for
 intensity and label and two for the entity; the page unpacks them.
@@ -25,7 +25,7 @@ INTENSITY_PERCENTILES = (2.0, 98.0)
 
 
 def views_of(recording: Recording) -> dict[str, Any]:
-    """All that the viewer of the page shows."""
+    """Everything that the viewer of the page shows."""
     labels = load_scene("yard").labels
     sweeps = recording.frames("lidar", "points")
     times = np.array([sweep["time"] for sweep in sweeps])

@@ -1,4 +1,4 @@
-"""Makes walk.csv: poses of a head on a walk around a court, at about 25 Hz like a tracker's."""
+"""Makes walk.csv: poses of a head on a walk around a court, at about 25 Hz as from a tracker."""
 
 import csv
 import math

@@ -1,8 +1,8 @@
 """Compile the binding for every platform that FMI 2.0 has a folder for.
 
 ``ziglang`` (a C compiler from PyPI that brings all headers and libraries) compiles for all of them
-on any of them; without it the system's ``cc`` compiles for this machine alone. What was compiled
-is kept under a key of sources and compiler, so it is done once.
+on any of them; without it the system's ``cc`` compiles for this machine only. Compiled libraries
+are kept under a key of sources and compiler, so each is compiled only once.
 
 FMI 2.0 names no folder for Linux on ARM.
 """
@@ -34,7 +34,7 @@ FLAGS = ["-std=gnu11", "-O2", "-g0", "-Wall", "-Wextra", "-fvisibility=hidden", 
 
 
 class CompileError(RuntimeError):
-    """No compiler, or one that failed; the message carries what it said."""
+    """There is no compiler, or it failed; the message has its output."""
 
 
 def host_platform() -> str:

@@ -1,21 +1,21 @@
-"""What the binding runs inside Python to load an FMU; it travels in the FMU's resources.
+"""What the binding runs inside Python to load an FMU; it is in the FMU's resources.
 
-The FMU's own packages are loaded from its resources without touching ``sys.path``, and under names
-of their own (``_sensor_fmus.fmus`` and so on): what the host has installed under the plain names,
-or imports later, is neither hidden by them nor used instead of them. Inside them ``import fmus``
-means the FMU's: their modules have an ``__import__`` that knows it. A host that has imported
-packages of the very same sources shares its own with the FMU.
+The FMU's own packages are loaded from its resources without changing ``sys.path``, under names of
+their own (``_sensor_fmus.fmus`` and so on). So they do not hide packages that the host has under
+the plain names, and are not replaced by these. Within the FMU's modules ``import fmus`` means the
+FMU's package, because these modules have their own ``__import__``. If the host has imported
+packages of the very same sources, the FMU uses those.
 
-All FMUs in a process share the packages, which is what makes them share scenes too, but only if
-they were built from the same sources: otherwise the second FMU would silently run the first one's
-code.
+All FMUs in a process share these packages, and thereby also scenes. This is allowed only if they
+were built from the same sources: otherwise the second FMU would silently run the first one's code.
 
 Hosts unpack an FMU to a new directory each time and remove it afterwards. Shared packages are
-therefore told about every new place, so that what they import late is still found.
+therefore told of every new directory, so that modules that they import later are still found.
 
 A standalone FMU carries an interpreter with all packages (``home`` in ``python.txt``), which the
-binding has started if the process had none. Others like it join that interpreter, if what they
-carry has the same versions. Imports in functions are late as they take longer than all the rest.
+binding has started if the process had none. Other standalone FMUs use the same interpreter if what
+they carry has the same versions. Some imports are in functions, because they take longer than all
+the rest.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ PACKAGES = ("pythonfmu", "sensor_models", "fmus")
 #: The package that the FMUs' packages lie in.
 HOME = "_sensor_fmus"
 
-#: Imported only where they are used, which says so if they are missing.
+#: Imported only where they are used; an error is raised there if they are missing.
 OPTIONAL = ("pyarrow", "pygeomag")
 
-#: In ``sys`` of an interpreter that a standalone FMU brought, and in its folder: the versions.
+#: Versions of what a standalone FMU carries: an attribute of ``sys``, and a file in its folder.
 CARRIED, VERSIONS = "_sensor_fmus_carried", "versions.txt"
-#: All that an interpreter of that kind sees of the environment: nothing is kept between runs.
+#: The whole environment of such an interpreter: nothing is kept between runs.
 ENVIRONMENT = {"SENSOR_FMUS_CACHE_DIR": "none"}
 
 _lock = threading.RLock()
 
 
 class FmuLoadError(RuntimeError):
-    """An FMU that cannot run here; the message says why and what helps."""
+    """The FMU cannot run here; the message says why, and what helps."""
 
 
 def instantiate(instance_name: str, resources: str, guid: str, visible: int) -> Any:
@@ -76,7 +76,7 @@ def instantiate(instance_name: str, resources: str, guid: str, visible: int) -> 
 
 
 class Listener(logging.Handler):
-    """Hears what the packages warn of while they are loaded: it is for the host, not for stderr."""
+    """Collects warnings while packages are loaded: they are for the host, not for stderr."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -98,7 +98,7 @@ class Listener(logging.Handler):
 
 
 def prepare_python(resources: str) -> None:
-    """See to it that this process has the packages that the FMU needs."""
+    """Make sure that this process has the packages that the FMU needs."""
     place = recorded_place(resources)
     present: dict[str, str] | None = getattr(sys, CARRIED, None)
     if "home" not in place:
@@ -124,18 +124,18 @@ def prepare_python(resources: str) -> None:
             " --standalone for this process, or run it in a separate one."
         )
     stand_in: Any = sys.modules.get("numpy.linalg._umath_linalg")
-    if "linear_algebra" in place and hasattr(stand_in, "lend"):  # NumPy came with an FMU without
+    if "linear_algebra" in place and hasattr(stand_in, "lend"):  # NumPy came without OpenBLAS
         stand_in.lend(os.path.join(home, place["linear_algebra"]))
 
 
 def recorded_place(resources: str) -> dict[str, str]:
-    """What the build wrote down of an interpreter; nothing if it did not."""
+    """What the build recorded about an interpreter; empty if it recorded none."""
     file = os.path.join(resources, "python.txt")
     return read_lines(file) if os.path.isfile(file) else {}
 
 
 def begin_carried() -> dict[str, str]:
-    """Close off the interpreter that an FMU brought; the host's environment stays as it is."""
+    """Isolate the interpreter that an FMU brought, without changing the host's environment."""
     present: dict[str, str] = {}
     setattr(sys, CARRIED, present)
     vars(os)["environ"] = dict(ENVIRONMENT)
@@ -144,7 +144,7 @@ def begin_carried() -> dict[str, str]:
 
 
 def join_carried(home: str, place: dict[str, str], present: dict[str, str]) -> None:
-    """Let the interpreter that an FMU brought find what this one carries, too."""
+    """Let the interpreter that an FMU brought also find what this FMU carries."""
     for name, version in read_lines(os.path.join(home, VERSIONS)).items():
         if present.setdefault(name, version) != version:
             raise FmuLoadError(
@@ -156,7 +156,7 @@ def join_carried(home: str, place: dict[str, str], present: dict[str, str]) -> N
     sys.path[:] = [*folders, *(p for p in sys.path if p not in folders and os.path.isdir(p))]
     import ctypes
 
-    for name in filter(None, place["needed"].split(":")):  # others look for them by their names
+    for name in filter(None, place["needed"].split(":")):  # other libraries look for them by name
         ctypes.CDLL(os.path.join(home, name))
     for folder in folders:
         for package in os.listdir(folder):
@@ -203,7 +203,7 @@ def check_digest(package: ModuleType, digest: str | None) -> None:
 
 
 def make_home(resources: str) -> None:
-    """The package that holds the FMUs' packages; found in the last place first."""
+    """Make the package that holds the FMUs' packages; the newest place is searched first."""
     home = sys.modules.get(HOME)
     if home is None:
         home = ModuleType(HOME)
@@ -231,7 +231,7 @@ class HomeFinder:
 
 
 class AtHome:
-    """What a loader does in whose modules the names of the FMU's packages mean the FMU's."""
+    """A mixin for loaders: in their modules, names of packages mean the FMU's packages."""
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the module's code, with an ``__import__`` of its own."""
@@ -276,7 +276,7 @@ vars(IMPORTLIB)["import_module"] = import_module_at_home
 
 
 def add_place(package: ModuleType, folder: str) -> None:
-    """Let a loaded package, and those in it, find what they import late in this FMU too."""
+    """Let a loaded package and its subpackages find later imports in this FMU, too."""
     root = package.__name__
     for name, module in list(sys.modules.items()):
         if (name == root or name.startswith(root + ".")) and hasattr(module, "__path__"):
@@ -392,7 +392,7 @@ def release(version: str) -> list[int]:
 
 
 def other_places(resources: str, hints: list[str]) -> list[dict[str, str]]:
-    """Interpreters whose packages may serve: that of FMU_PYTHON, and the recorded or carried one.
+    """Interpreters whose packages can be used: that of FMU_PYTHON, the recorded or carried one.
 
     A process that has a Python cannot run another one, but it can use its packages.
     """
@@ -413,7 +413,7 @@ def other_places(resources: str, hints: list[str]) -> list[dict[str, str]]:
 
 
 def ask_interpreter(executable: str, resources: str) -> dict[str, str]:
-    """Where the parts of an interpreter are; nothing if it is none."""
+    """Where the parts of an interpreter are; empty if it is not one."""
     import subprocess
 
     script = os.path.join(resources, "locate_python.py")
@@ -427,14 +427,14 @@ def ask_interpreter(executable: str, resources: str) -> dict[str, str]:
 
 
 def abi() -> str:
-    """The kind of this Python, for compiled packages."""
+    """The binary interface of this Python, which compiled packages must match."""
     import sysconfig
 
     return str(sysconfig.get_config_var("SOABI"))
 
 
 def use_packages(place: dict[str, str]) -> bool:
-    """Search the packages of an interpreter too, if it is of the same kind."""
+    """Also search the packages of an interpreter, if it has the same binary interface."""
     folder = place.get("packages", "")
     if place.get("abi") != abi() or not os.path.isdir(folder) or folder in sys.path:
         return False
@@ -467,7 +467,7 @@ def remedy(needed: list[str]) -> str:
 
 
 def is_interpreter(path: str) -> bool:
-    """Whether a file is a Python by its name; hosts that embed one may name themselves."""
+    """Whether a file is named like a Python; a host that embeds one may give its own name."""
     return os.path.basename(path).lower().startswith("python") and os.path.isfile(path)
 
 
@@ -483,13 +483,13 @@ def base_interpreter() -> str:
 
 
 def refuse_bytes(slave: Any, reference: int, value: bytes) -> None:
-    """Refuse a String that is no text, by its variable's name."""
+    """Refuse a String that is not UTF-8; the message names its variable."""
     name = slave.table().by_reference[reference].name
     raise ValueError(f"{name} = {value[:200]!r} is not allowed: Strings are text in UTF-8")
 
 
 def describe_exception(error: BaseException) -> tuple[str, str]:
-    """What a user needs to know of an exception, and what a developer does."""
+    """An exception as a message for users, and as one for developers."""
     import traceback
 
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))

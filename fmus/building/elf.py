@@ -1,4 +1,4 @@
-"""Libraries of Linux (ELF, 64 bit), as far as standalone FMUs need to know them."""
+"""Reading libraries of Linux (ELF, 64 bit), as far as standalone FMUs need it."""
 
 import struct
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def sections(library: bytes) -> Iterator[Section]:
 
 
 def symbols(library: bytes) -> dict[str, bool]:
-    """The names that the loader joins, and whether they are defined here."""
+    """The names that the loader links, and whether this file defines them."""
     found = {}
     tables = list(sections(library))
     for kind, _, _, place, length, strings in tables:
@@ -39,10 +39,10 @@ def symbols(library: bytes) -> dict[str, bool]:
 
 
 def without_symbols(library: bytes) -> bytes:
-    """A file with what is loaded of it, and without its table of sections.
+    """A file reduced to what the loader reads, without its table of sections.
 
-    ``strip`` does less, and would move parts of libraries that the tools have edited which repair
-    wheels: these do not survive it.
+    ``strip`` removes less. It also moves parts of libraries, and those that were edited by tools
+    that repair wheels no longer work after that.
     """
     if not is_elf(library):
         return library

@@ -2,24 +2,24 @@
 
     python exercise.py RESOURCES ANSWER [--bare | --standalone [--blind]]
 
-The FMU lies unpacked in ``RESOURCES`` and is loaded as its binding loads it. It runs with its start
-values, with a log of each kind, in each scene that it carries, with a scene whose bodies move, from
-a saved state, and with each choice and each truth value that differs from its start, one after the
-other; some of them under other settings, too (``BASES``). What is refused is passed over. A kernel
-is called with other kinds of arguments only where a setting or a scene says so, so that these runs
-call all.
+The FMU is unpacked in ``RESOURCES`` and is loaded as its binding loads it. It is run with its start
+values, with a log of each kind, in each scene that it carries, with a scene whose bodies move, and
+from a saved state. Then each choice and each Boolean is changed from its start value, one at a
+time; some FMUs are run like this again under other settings (``BASES``). Settings that the FMU
+refuses are skipped. Which kernels are called, and with which kinds of arguments, depends only on
+settings and scenes, so these runs call all of them.
 
 ``ANSWER`` becomes JSON: ``kernels``, each with module, name, line and kinds of its arguments;
-``made``, those that were compiled or came out of a cache; ``refused``, the settings that were;
-``modules``, the names of those that were imported from files; ``methods``, the texts that the
-methods of data classes were made of; ``products``, how often plain loops multiplied matrices in
-place of OpenBLAS.
+``made``, those of them that were compiled or came from a cache; ``refused``, the settings that were
+refused; ``modules``, the names of modules that were imported from files; ``methods``, the texts
+that methods of data classes were made from; ``products``, how often matrices were multiplied by
+plain loops in place of OpenBLAS.
 
-With ``--bare`` neither Numba nor LLVM can be imported, as where they are not installed. With
-``--standalone`` nor can what standalone FMUs do not carry, and tables are written as CSV; with
-``--blind`` nor what only those carry that open scenes.
+With ``--bare``, Numba and LLVM cannot be imported, as if they were not installed. With
+``--standalone``, neither can packages that standalone FMUs do not carry, and tables are written as
+CSV. With ``--blind``, neither can packages that only FMUs carry that open scenes.
 
-This file imports nothing of the project: the FMU brings its own.
+This file imports nothing of the project, because the FMU brings its own copy.
 """
 
 import ctypes
@@ -38,16 +38,16 @@ from typing import Any
 
 #: Packages that an FMU can do without.
 NOT_NEEDED = ("numba", "llvmlite")
-#: What a standalone FMU does without: PyArrow alone has 170 MB, OpenSSL's library 5 MB; others
+#: What standalone FMUs do not carry: PyArrow alone has 170 MB, OpenSSL's library 5 MB; the others
 #: write texts into pictures, or open windows.
 NOT_CARRIED = (
     *(*NOT_NEEDED, "pyarrow", "_bz2", "_hashlib", "_lzma", "_ssl", "bz2", "lzma"),
     *("PIL._avif", "PIL._imagingft", "glfw", "mujoco._render", "mujoco.rendering"),
 )
-#: Packages that only FMUs need that open scenes.
+#: Packages that are needed only by FMUs that open scenes.
 SEEING = ("embreex", "PIL", "pydantic", "trimesh")
 
-#: Numbers that make runs short; they decide nothing else.
+#: Numbers that make runs short; they do not change which kernels are called.
 SMALL: dict[str, Any] = {
     "sample_rate": 100.0,
     "width": 8,
@@ -65,7 +65,7 @@ SMALL: dict[str, Any] = {
     "chirp.count": 16,
 }
 
-#: Settings under which others mean something, by FMU.
+#: Settings without which other settings have no effect, by FMU.
 BASES: dict[str, tuple[dict[str, Any], ...]] = {
     "CcdCamera": ({"shutter": 1, "motion_samples": 2, "flow.forward": 1, "sensor.model": 1},),
     "DepthCamera": ({"flow.forward": 1, "noise.on": 1, "return_pointcloud": 1},),
@@ -74,7 +74,7 @@ BASES: dict[str, tuple[dict[str, Any], ...]] = {
     "Radar": ({"model": 1, "cube.on": 1},),
 }
 
-#: A scene for FMUs that carry none, and feel its field.
+#: A scene for FMUs that carry none, but use its magnetic field.
 SCENE = """
 format = 1
 name = "block"
@@ -98,20 +98,20 @@ STEPPING = 4
 
 
 class Blocker:
-    """Finds none of some packages and modules."""
+    """Makes imports of these packages and modules fail."""
 
     def __init__(self, packages: tuple[str, ...]) -> None:
         self._packages = packages
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        """Refuse to look for such a package."""
+        """Raise an error for such a package, None for others."""
         del path, target
         if any(f"{name}.".startswith(f"{package}.") for package in self._packages):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 class Exercise:
-    """An unpacked FMU, and what came of its runs."""
+    """An unpacked FMU, and the results of its runs."""
 
     def __init__(self, resources: Path, folder: str, options: list[str]) -> None:
         self._resources, self._folder = str(resources), folder
@@ -145,7 +145,7 @@ class Exercise:
                 self.run({**base, **other})
 
     def run(self, settings: dict[str, Any], moves: bool = False, is_needed: bool = False) -> None:
-        """One run; one that is refused counts only where it is needed."""
+        """One run; if it is refused, that is an error only where the run is needed."""
         slaves: list[Any] = []
         try:
             self._run(settings, moves, slaves)
@@ -181,7 +181,7 @@ class Exercise:
                 slave.values.set(by_name["scene_handle"], handle_of(scene))
                 move(scene, k)
                 scene.do_step(k * STEP, STEP)
-            # Masters round times; what compares them is called only then.
+            # Masters round times; the code that compares times is called only then.
             slave.do_step(math.nextafter(k * STEP, -1.0) if k == 1 else k * STEP, STEP)
         if not settings:
             resume(slave)
@@ -206,7 +206,7 @@ class Exercise:
 
 
 def heard_methods() -> list[str]:
-    """Listens for the texts that the methods of data classes are made of; they come into a list."""
+    """Collects the texts that methods of data classes are made from, in a list."""
     texts: list[str] = []
 
     def hear(text: str, *spaces: Any) -> None:
@@ -237,7 +237,7 @@ def module_at(path: Path) -> ModuleType:
 
 
 def alternatives(model: Any) -> Iterator[dict[str, Any]]:
-    """Each choice and truth value of the parameters that is not where it starts."""
+    """Each value of a choice or Boolean parameter that is not its start value."""
     for parameter in model.table().of_causality("parameter"):
         choices = parameter.quantity.choices
         if parameter.quantity.kind == "boolean":
@@ -270,14 +270,14 @@ def begin(slave: Any) -> None:
 
 
 def resume(slave: Any) -> None:
-    """Go on from a saved state, as it comes out of a file."""
+    """Continue from a saved state that was written to bytes and read again."""
     saved = slave._fmu_state_to_bytes(slave._get_fmu_state(STEPPING))
     slave._set_fmu_state(slave._fmu_state_from_bytes(saved))
     slave.do_step(3 * STEP, STEP)
 
 
 def move(environment: Any, k: int) -> None:
-    """Give all bodies of a scene another place."""
+    """Move all bodies of a scene."""
     for variable in environment.table().of_causality("input"):
         if variable.name.endswith(".position.x"):
             environment.values.set(variable, 5.0 + 0.1 * k)

@@ -1,8 +1,9 @@
 """Which modules some modules may import, found in their code without running it.
 
-A run tells what was imported; what is imported late, in a function that did not run, is found here.
-Of modules of others only what they import at once is followed: most of what they would import late
-is for cases that do not arise. Names that are made at run time are found by runs alone.
+Running an FMU shows what it imports; this module finds what a function that did not run would
+import. In modules of other projects only imports at module level are followed, because most imports
+in their functions are for cases that do not occur here. Names that are computed at run time are
+found only by running.
 """
 
 import ast
@@ -15,10 +16,10 @@ from functools import cache
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
-#: What a module may be: its file, after the name; packages first, as Python looks for them.
+#: What may follow the name of a module in that of its file; packages first, as in Python.
 SUFFIXES = ("/__init__.py", *(f"/__init__{s}" for s in EXTENSION_SUFFIXES), *EXTENSION_SUFFIXES)
 
-#: What is true for those only who check types, and in a module that is run as a program.
+#: Conditions that are true only for type checkers, or in a module that is run as a program.
 NEVER = re.compile("'(TYPE_CHECKING|__main__)'")
 
 
@@ -35,9 +36,9 @@ def find_all(
     is_wanted: Callable[[str], bool],
     own: Collection[str],
 ) -> dict[str, Path]:
-    """The files of these modules and of all that they may import and that is wanted, by name.
+    """The files of these modules and of all wanted ones that they may import, by name.
 
-    Those of the packages ``own`` may import what stands in their functions, too.
+    For modules of the packages ``own``, imports in functions count, too.
     """
     found: dict[str, Path] = {}
     waiting = [part for name in names for part in with_parents(name)]
@@ -73,7 +74,7 @@ def find_file(name: str, path: tuple[Path, ...]) -> Path | None:
 def imported_by(name: str, file: Path, late: bool) -> tuple[str, ...]:
     """The names that the import statements of a module may mean; not all of them are modules.
 
-    ``late`` are those in functions, too.
+    With ``late``, statements in functions count, too.
     """
     if file.suffix != ".py":
         return ()
@@ -88,7 +89,7 @@ def imported_by(name: str, file: Path, late: bool) -> tuple[str, ...]:
 
 
 def _run(node: ast.AST, late: bool) -> Iterator[ast.AST]:
-    """The statements that are run when a module is imported, and late ones if they are wanted."""
+    """The statements that run when a module is imported; with ``late``, those in functions, too."""
     for inner in ast.iter_child_nodes(node):
         if isinstance(inner, ast.If) and NEVER.search(ast.dump(inner.test)):
             continue

@@ -1,9 +1,9 @@
 """The interpreter that standalone FMUs carry: that of this build, as files to be packed.
 
-Modules become bytecode (``startup.py``). Libraries lose their tables of symbols (``elf.py``). What
-libraries need of others is asked of the system's loader (``ldd``) and carried, but for the C
-library, the compiler's and that of C++: these are the machine's, and must not be older than those
-of the machine that builds.
+Modules are carried as bytecode (``startup.py``), libraries without their symbol tables
+(``elf.py``). The system's loader (``ldd``) says which other libraries they need. These are carried,
+too, except the C library and those of the compiler and of C++: the machine that runs the FMU must
+have these, and no older than those of the machine that builds it.
 """
 
 import contextlib
@@ -38,7 +38,7 @@ STANDARD, PACKAGES, LIBRARIES = f"lib/python{VERSION}", "packages", "libs"
 if sys.platform == "win32":
     STANDARD = "Lib"
 
-#: Libraries that every machine has on which the FMU can run.
+#: Libraries that the machine must have; they are not carried.
 OF_THE_SYSTEM = re.compile(
     r"(ld-linux|linux-vdso|lib(c|m|dl|rt|util|pthread|gcc_s|stdc\+\+)\.so)", re.ASCII
 )
@@ -50,11 +50,11 @@ Files = Iterator[tuple[str, bytes]]
 
 @dataclass(frozen=True)
 class Changes:
-    """What is carried in another form than it is installed in."""
+    """What is carried in another form than the installed one."""
 
     #: Sources of modules, by name.
     modules: Mapping[str, bytes]
-    #: Contents of libraries, which then need no others.
+    #: Contents of libraries, by name; they need no other libraries.
     libraries: Mapping[Path, bytes]
     #: What ``python.txt`` tells of this.
     place: Mapping[str, str]
@@ -103,7 +103,7 @@ def place(needed: Sequence[str]) -> dict[str, str]:
 
 
 def surroundings(resources: Path) -> dict[str, str]:
-    """The environment in which this interpreter uses what an FMU carries, and nothing else."""
+    """The environment in which this interpreter uses only what an FMU carries."""
     home = resources / HOME
     return {
         "PYTHONHOME": str(home),
@@ -134,7 +134,7 @@ def module_file(name: str, file: Path, source: bytes | None = None) -> tuple[str
 
 
 def settings_file(module: str) -> tuple[str, bytes]:
-    """What ``sysconfig`` reads of how the interpreter was built: what code that runs may ask."""
+    """What ``sysconfig`` says of the interpreter's build, as far as running code may ask."""
     settings = {name: sysconfig.get_config_var(name) for name in SETTINGS}
     source = f"build_time_vars = {settings!r}\n".encode()
     content = startup.bytecode(source, f"{module}.py")
@@ -143,7 +143,7 @@ def settings_file(module: str) -> tuple[str, bytes]:
 
 @cache
 def bytecode(file: Path, name: str) -> bytes:
-    """A compiled module, with no place of this machine in it."""
+    """A compiled module, without paths of this machine."""
     return startup.bytecode(file.read_bytes(), name)
 
 
@@ -178,9 +178,10 @@ def needed_distributions(names: Iterable[str]) -> set[str]:
 
 
 def link_packages(names: Iterable[str], folder: Path) -> None:
-    """Let a folder have these installed distributions and what they need, and no others.
+    """Link these installed distributions and what they need into a folder, and no others.
 
-    Packages import what happens to be installed; standalone FMUs do not carry that.
+    Packages also import optional packages that happen to be installed, which standalone FMUs do
+    not carry.
     """
     for name in needed_distributions(names):
         for file in importlib.metadata.files(name) or ():
@@ -225,7 +226,7 @@ def package_folders() -> tuple[Path, ...]:
 
 
 def place_of_package_file(file: Path) -> str:
-    """Where a file of an installed package goes: to the same place among those carried."""
+    """Where a file of an installed package goes: to the same place among carried packages."""
     file = file.resolve()
     folder = next(folder for folder in package_folders() if file.is_relative_to(folder))
     return f"resources/{HOME}/{PACKAGES}/{file.relative_to(folder).as_posix()}"
@@ -239,9 +240,9 @@ def library_place(file: Path) -> str:
 
 
 def libraries_needed_by(binaries: Iterable[Path], in_place_of: Collection[Path] = ()) -> list[Path]:
-    """All libraries to carry beside these; of the machine's, what others need comes first.
+    """All libraries to carry with these; libraries of the machine come before those that need them.
 
-    What is put in the place of some needs no others.
+    Replaced libraries need no others.
     """
     found: set[Path] = set()
     for file in binaries:
@@ -257,7 +258,7 @@ def libraries_needed_by(binaries: Iterable[Path], in_place_of: Collection[Path] 
 
 @cache
 def needed_by(file: Path) -> frozenset[Path]:
-    """The libraries that one needs, directly or not, under the names that it knows them by."""
+    """The libraries that a library needs, directly or not, by the names that it uses."""
     if sys.platform == "win32":  # extension modules have theirs beside them
         return frozenset()
     command = ["ldd", str(file)]
@@ -276,9 +277,9 @@ def needed_by(file: Path) -> frozenset[Path]:
 
 @cache
 def stripped(file: Path) -> bytes:
-    """A library without what only debuggers and linkers read, and without this machine's places."""
+    """A library without what only debuggers and linkers read, and without this machine's paths."""
     content = elf.without_symbols(file.read_bytes())
-    # The loader would look for libraries where this interpreter was installed.
+    # Else the loader would look for libraries where this interpreter was installed.
     installed = str(sysconfig.get_config_var("LIBDIR") or "").encode()
     anywhere = b"$ORIGIN"
     if is_in_packages(file) or len(installed) < len(anywhere):

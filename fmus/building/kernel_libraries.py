@@ -1,13 +1,13 @@
 """The libraries of kernels that FMUs carry (``sensor_models/kernels/carried.py``).
 
-1. Each FMU runs in many ways, which tells the kernels that it calls (``exercise.py``).
-2. These are compiled for each level of processors (``precompile.py``).
-3. Those of an FMU are linked to one library for each level and platform.
-4. Each FMU with its libraries runs in as many ways again, where Numba cannot be imported. A kernel
-   that is missing is an error of the build.
+1. Each FMU is run in many ways to find the kernels that it calls (``exercise.py``).
+2. These kernels are compiled for each level of processors (``precompile.py``).
+3. The kernels of an FMU are linked into one library for each level and platform.
+4. Each FMU is run in the same ways again with its libraries, and without Numba. If a kernel is
+   missing, the build fails.
 
-What was found, linked and tried is kept in a directory, and compiled objects in the cache of
-kernels, under digests of what they were made of.
+The results of these steps are kept in a directory, and compiled objects in the cache of kernels,
+under digests of what they were made from.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ from sensor_models.kernels.object_files import TRIPLES
 HERE = Path(__file__).parent
 SUPPORT = HERE / "kernels.c"
 
-#: What the compiler calls the platforms.
+#: The compiler's names of the platforms.
 TARGETS = {"linux64": "x86_64-linux-gnu.2.17", "win64": "x86_64-windows-gnu"}
 FLAGS = ("-shared", "-nostdlib", "-O2", "-g0", "-s", "-fno-builtin", "-fno-stack-protector")
 
@@ -42,7 +42,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Carrier:
-    """An FMU that is to carry its kernels: where its resources lie, and their digest."""
+    """An FMU that is to carry its kernels: where its resources are, and their digest."""
 
     name: str
     resources: Path
@@ -87,7 +87,7 @@ def carry(
 
 
 def recording_level(levels: Sequence[str]) -> str:
-    """The level that kernels are compiled for while it is found out which there are."""
+    """The level that kernels are compiled for in step 1."""
     host = host_level()
     possible = LEVELS[: LEVELS.index(host) + 1]
     return max((level for level in levels if level in possible), default=host)
@@ -136,7 +136,7 @@ def precompile(
     folder: Path,
     say: Say,
 ) -> None:
-    """Write the objects of kernels for a level into a folder, and what is known of them."""
+    """Write the objects of kernels for a level, and their descriptions, into a folder."""
     folder.mkdir()
     wanted = folder / "calls.json"
     wanted.write_text(json.dumps(calls), encoding="utf-8")
@@ -153,7 +153,7 @@ def precompile(
 
 
 def key_of(place: Any, kinds: Any) -> str:
-    """What a kernel with arguments of some kinds goes by."""
+    """The key of a kernel with these kinds of arguments."""
     return json.dumps([place, kinds])
 
 
@@ -163,7 +163,7 @@ def key_of(place: Any, kinds: Any) -> str:
 def link_all(
     calls: list[Any], sources: str, folders: Sequence[Path], platforms: Sequence[str], kept: Path
 ) -> dict[str, bytes]:
-    """The libraries of an FMU for all levels and platforms, and what is known of their kernels."""
+    """The libraries of an FMU for all levels and platforms, and descriptions of their kernels."""
     files = {}
     for folder in folders:
         by_key = json.loads((folder / "kernels.json").read_text(encoding="utf-8"))
@@ -180,13 +180,13 @@ def link_all(
 
 
 def functions_for(kernels: Iterable[Mapping[str, Any]]) -> list[str]:
-    """What kernels may call: those that they name, and all that LLVM may call for them."""
+    """Functions that kernels may call: those that they name, and those that LLVM may insert."""
     needed = {name for kernel in kernels for name in kernel["needs"]}
     return sorted({*needed, *C_LIBRARY, *ALIASES})
 
 
 def link(objects: Sequence[Path], functions: Sequence[str], platform: str, kept: Path) -> Path:
-    """One library of objects; the same objects are linked once."""
+    """A library of these objects; the same objects are linked only once."""
     compiler, name = find_compiler()
     made_of = [SUPPORT.read_bytes(), *(path.read_bytes() for path in objects)]
     digest = digest_of(repr((name, TARGETS, FLAGS, functions, platform)), *made_of)

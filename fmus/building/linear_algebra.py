@@ -1,9 +1,10 @@
-"""What NumPy is given in place of OpenBLAS in FMUs that multiply no matrices (``blas.c``).
+"""A replacement for OpenBLAS in FMUs that multiply no matrices (``blas.c``).
 
-OpenBLAS, with the libraries of Fortran that it needs, is half of an FMU that samples. In its place
-goes a small library with its name and its functions. The build runs the FMU with that, and refuses
-one whose runs call any of them: its results would have other last bits than those of the ordinary
-FMU. What takes systems of equations apart is refused by a module in place of NumPy's.
+OpenBLAS, with the Fortran libraries that it needs, would be half of an FMU that does not see a
+scene. It is replaced by a small library with the same name and functions. The build runs the FMU
+with this library, and fails if a run calls any of the functions, because the last bits of results
+would then differ from those of the ordinary FMU. NumPy's functions that solve systems of equations
+are replaced by a module that refuses them.
 """
 
 import re
@@ -30,14 +31,14 @@ LOOPS = re.compile(r".*cblas_([sdcz](?:axpy|gemm|gemv|syrk)|[sd]dot|[cz]dot[uc]_
 
 
 def library_of(modules: Mapping[str, Path]) -> Path | None:
-    """The library of linear algebra that came with NumPy; None if it has none of its own."""
+    """The library of linear algebra that came with NumPy; None if there is none."""
     needed = interpreter.needed_by(modules[PRODUCTS]) if PRODUCTS in modules else ()
     found = [file for file in needed if "blas" in file.name and interpreter.is_in_packages(file)]
     return found[0] if found else None
 
 
 def stand_in(modules: Mapping[str, Path], kept: Path) -> bytes | None:
-    """The library that stands in for it among these modules; None if none can."""
+    """The library that replaces it among these modules; None if that is not possible."""
     original = library_of(modules)
     if this_platform() != "linux64" or original is None or SYSTEMS not in modules:
         return None
@@ -50,7 +51,7 @@ def stand_in(modules: Mapping[str, Path], kept: Path) -> bytes | None:
 
 
 def _compiled(names: list[str], original: Path, kept: Path) -> bytes:
-    """The library; the same one is compiled once."""
+    """The library; the same one is compiled only once."""
     compiler, version = find_compiler()
     header = _header(names)
     made_of = (version, repr(FLAGS), original.name, header, SOURCE.read_bytes())
@@ -68,7 +69,7 @@ def _compiled(names: list[str], original: Path, kept: Path) -> bytes:
 
 
 def _header(names: list[str]) -> str:
-    """The functions to be named; those of products get loops."""
+    """The functions to be declared; those of products get loops."""
     found = [LOOPS.fullmatch(name) for name in names]
     functions = [match[1] if match else "missing" for match in found]
     lines = [

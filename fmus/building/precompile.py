@@ -2,13 +2,13 @@
 
     python precompile.py LIST FOLDER RESOURCES...
 
-``LIST`` is JSON: kernels, each with its place and the kinds that it is called with, as
-``exercise.py`` finds them. The FMUs that declare them lie unpacked in ``RESOURCES``. ``FOLDER``
-gets ``PLATFORM/NAME.o`` for each, and ``kernels.json``, what is known of each, in the order of the
-list. The environment says for which processor Numba compiles, and which platforms objects are made
-for (``kernels/compiling.py``); objects that the cache has are taken from there.
+``LIST`` is JSON: kernels, each with its place and the kinds of arguments that it is called with, as
+``exercise.py`` finds them. The FMUs that declare them are unpacked in ``RESOURCES``. ``FOLDER``
+gets ``PLATFORM/NAME.o`` for each kernel, and ``kernels.json``, which describes all of them in the
+order of the list. Environment variables say for which processor Numba compiles, and for which
+platforms objects are made (``kernels/compiling.py``); objects in the cache are taken from there.
 
-This file imports nothing of the project: the FMUs bring their own.
+This file imports nothing of the project, because the FMUs bring their own copies.
 """
 
 import importlib
@@ -20,7 +20,7 @@ from typing import Any
 
 
 def load(resources: Path, loader: Any) -> str:
-    """Import the class of an unpacked FMU; returns what the names of its packages begin with."""
+    """Import the class of an unpacked FMU; returns the prefix of the names of its packages."""
     manifest = loader.read_lines(str(resources / "fmu.txt"))
     home: str = loader.load_packages(str(resources), manifest)
     loader.load_class(manifest, str(resources), home)
@@ -38,7 +38,7 @@ def module_at(path: Path) -> Any:
 
 
 def compile_kernel(kernel: Any, kinds: Any, folder: Path) -> dict[str, Any]:
-    """Write the objects of a kernel for arguments of some kinds; what is known of it."""
+    """Write the objects of a kernel for these kinds of arguments; returns its description."""
     before = kernel.stats.compiled
     known: dict[str, Any] = {}
     for platform, code in kernel.objects(kinds).items():

@@ -1,8 +1,9 @@
-"""The files of the project that are no packages: in a checkout, or as they were installed with it.
+"""Files of the project that are not packages: in a checkout, or as installed.
 
-An installation has scenes and examples in ``sensor_fmus_project`` beside the packages, and what
-``pyproject.toml`` says in its metadata. What is compiled for builds is kept in ``build`` in a
-checkout, and in the working directory for an installation, which cannot be written as a rule.
+An installation has scenes and examples in ``sensor_fmus_project`` beside the packages, and the
+contents of ``pyproject.toml`` in its metadata. A checkout keeps what was compiled in its own
+``build``. An installation can usually not be written to, so there it is ``build`` in the working
+directory.
 """
 
 import importlib.metadata

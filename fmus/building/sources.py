@@ -1,8 +1,8 @@
-"""Which FMUs there are: their classes, and where an FMU finds its own.
+"""Which FMUs there are: their classes, and where an FMU finds its class.
 
-The sensors of the catalog have classes that are made from their specs. ``Environment`` and
-``VehicleDynamics`` are no sensors and have modules of their own. A file outside of the project has
-a sensor's spec, or an FMU class; the FMU carries that file.
+The classes of the catalog's sensors are made from their specs. ``Environment`` and
+``VehicleDynamics`` are not sensors and have modules of their own. A file outside of the project has
+a sensor's spec or an FMU class; the FMU carries that file.
 """
 
 import importlib
@@ -18,10 +18,10 @@ from fmus.sensors import SUFFIX, fmu_of
 from sensor_models import catalog
 from sensor_models.core.spec import SensorSpec
 
-#: Modules of the FMUs that are no sensors.
+#: Modules of the FMUs that are not sensors.
 OTHERS = ("fmus.environment_fmu", "fmus.vehicle_dynamics_fmu")
 
-#: What follows the source of a sensor from outside, so that it has an FMU class.
+#: Appended to the source of a sensor from outside, so that it has an FMU class.
 MADE_FROM_SPEC = """
 
 # ---- added when the FMU was built ------------------------------------------------------------
@@ -32,7 +32,7 @@ from fmus.sensor_fmu import sensor_fmu as _sensor_fmu
 
 
 class BuildError(RuntimeError):
-    """Something that keeps the FMUs from being built."""
+    """A reason why FMUs cannot be built."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ class Source:
     #: Module and name of the class.
     module: str
     name: str
-    #: What the module holds if it is none of the package ``fmus``: the FMU carries it.
+    #: The module's text if it is not part of the package ``fmus``: the FMU carries it.
     content: bytes | None = None
 
 
 def fmu_sources() -> dict[str, Source]:
-    """All FMUs of the project by name: the sensors of the catalog, and those that are none."""
+    """All FMUs of the project by name: the catalog's sensors, and those that are not sensors."""
     found = {}
     for sensor in catalog.names():
         found[sensor] = Source(fmu_of(sensor), fmu_of.__module__, f"{sensor}{SUFFIX}")
@@ -94,7 +94,7 @@ def _own_classes(module: ModuleType) -> list[type[FmuBase]]:
 
 
 def load_module(path: Path) -> ModuleType:
-    """A module from a file outside the package ``fmus``: an FMU of somebody's own."""
+    """A module from a file outside the package ``fmus``."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise BuildError(f"{path} is no Python module")

@@ -1,18 +1,18 @@
 """What a standalone FMU carries besides an ordinary one: an interpreter and packages.
 
-    resources/python.txt            where they are, for the binding and ``fmu_loader.py``
+    resources/python.txt            where these are, for the binding and ``fmu_loader.py``
     resources/python/               the interpreter's home: its library
-    resources/python/versions.txt   what is there, and its version
-    resources/python/libs/          libraries that it needs of others than the C library
+    resources/python/versions.txt   what is carried, with versions
+    resources/python/libs/          other libraries that are needed, except the C library
     resources/python/lib/python3.x/ the used part of the standard library
     resources/python/packages/      the used part of numpy and others
-    resources/kept-scenes/          the scenes of the FMU, read already
+    resources/kept-scenes/          the scenes of the FMU, in parsed form
 
-An FMU is run in many ways (``exercise.py --standalone``), which tells the modules that it imports;
-what these may import late is found in their code (``imports.py``). Modules are carried as bytecode
-without docstrings (``interpreter.py``), those of the FMU's own packages, too. The finished FMU is
-run in as many ways with the interpreter's home at what it carries: a module that is missing is an
-error of the build.
+An FMU is run in many ways (``exercise.py --standalone``) to find the modules that it imports; what
+these may import later is found in their code (``imports.py``). All modules, also those of the FMU's
+own packages, are carried as bytecode without docstrings (``interpreter.py``). The finished FMU is
+run in the same ways with nothing but the interpreter that it carries; if a module is missing, the
+build fails.
 """
 
 import _imp
@@ -44,7 +44,7 @@ HERE = Path(__file__).parent
 #: The files that decide what is carried.
 DECIDING = ("exercise.py", "interpreter.py", "startup.py", "linear_algebra.py", "blas.c")
 
-#: Python without the files by which packages have themselves imported at its start.
+#: Python without the files by which packages get imported at its start.
 ALONE = ("-S", "-s")
 
 _NOT_WANTED = """
@@ -57,20 +57,20 @@ numpy.distutils numpy.f2py numpy.random numpy.testing numpy.tests
 PIL.ImageShow PIL.ImageTk PIL._avif PIL._imagingcms PIL._imagingft PIL._imagingtk PIL._webp
 pydantic.mypy pydantic.v1 trimesh.viewer
 """
-#: What is imported only in cases that no FMU comes to: tools for developers, other interpreters,
-#: networks, windows, and what other packages bring along if they are there.
+#: Modules that no FMU needs: tools for developers, other interpreters, networks, windows, and
+#: optional packages that others import if they are installed.
 NOT_WANTED = (*NOT_CARRIED, *_NOT_WANTED.split())
 
 #: Distributions that FMUs import only if a parameter asks for it.
 ASKED_FOR = ("laspy", "lazrs", "pygeomag")
 
-#: Packages of which all is carried: what they import depends on the files that they are given.
+#: Packages that are carried whole: which parts they import depends on the files they read.
 WHOLE = ("PIL", "laspy", "pygeomag")
 
-#: Frozen modules, which are part of the interpreter's library, but are looked for as files, too.
+#: Frozen modules, which are part of the interpreter's library, but also exist as files.
 NOT_ONLY_FROZEN = ("os",)
 
-#: In place of the package's own, which imports what packs FMUs, too.
+#: In place of the package's own text, which also imports modules that pack FMUs.
 PYTHONFMU = b"from .fmi2slave import Fmi2Slave\n"
 
 _ALWAYS = """
@@ -80,11 +80,11 @@ numpy._core._methods numpy._core._dtype numpy._core._dtype_ctypes numpy._core._e
 numpy._core._internal numpy._core._ufunc_config numpy._core.arrayprint numpy._core.multiarray
 numpy.ctypeslib
 """
-#: What compiled code imports by itself, what is imported to tell of an error, and what hashes
-#: where there is no OpenSSL.
+#: Modules that compiled code imports, modules imported to report an error, and those that compute
+#: hashes without OpenSSL.
 ALWAYS = _ALWAYS.split()
 
-#: The module that finds Embree by the place of the package embreex.
+#: The module that finds Embree by the path of the package embreex.
 EMBREE = "sensor_models.kernels.tracing.embree"
 
 
@@ -92,7 +92,7 @@ _OF_SEEING = """
 camera caster datasets kernels.camera kernels.caster kernels.lidar kernels.light kernels.radar
 kernels.tracing kernels.waveform lidar light radar sight waveform
 """
-#: Of the FMUs' own packages, what only those use that open scenes.
+#: Parts of the FMUs' own packages that are used only by FMUs that open scenes.
 OF_SEEING = tuple(f"sensor_models.{name}" for name in _OF_SEEING.split())
 
 
@@ -114,14 +114,14 @@ def check_possible(python: str, platforms: Sequence[str], host: str) -> None:
 
 @dataclass(frozen=True)
 class Standalone:
-    """Makes ordinary FMUs standalone, all those of one build."""
+    """Makes the ordinary FMUs of one build standalone."""
 
     #: What was found and tried is kept here.
     folder: Path
     say: Say
 
     def resources(self, source: Source, files: Mapping[str, bytes]) -> dict[str, bytes]:
-        """The resources of an FMU, of which ``files`` are those of an ordinary one."""
+        """The resources of a standalone FMU, from the ``files`` of the ordinary one."""
         model = source.model
         options = ["--standalone"] if sees(model) else ["--standalone", "--blind"]
         with tempfile.TemporaryDirectory() as folder:
@@ -149,9 +149,9 @@ class Standalone:
         resources: Path,
         options: Sequence[str],
     ) -> tuple[list[str], list[str]]:
-        """The modules that an FMU imports when it is run in many ways, and methods that are made.
+        """The modules that an FMU imports when it is run, and the methods of its data classes.
 
-        These are texts, see ``startup.py``.
+        The methods are texts, see ``startup.py``.
         """
         answer = self.folder / f"{_digest(files)}.modules"
         if not answer.is_file():
@@ -171,7 +171,7 @@ class Standalone:
     def _try_out(
         self, model: type[FmuBase], files: Mapping[str, bytes], options: Sequence[str]
     ) -> None:
-        """Run an FMU with the interpreter's home at what it carries."""
+        """Run an FMU with the interpreter that it carries."""
         proof = self.folder / f"{_digest(files)}.standalone"
         if proof.is_file():
             return
@@ -215,7 +215,7 @@ def found_modules(
 def changes_of(
     source: Source, modules: Mapping[str, Path], methods: Sequence[str], kept: Path
 ) -> interpreter.Changes:
-    """What an FMU carries in another form; that of a file of one's own may call all of NumPy."""
+    """What an FMU carries in another form; FMUs from files of users may call all of NumPy."""
     sources = startup.replacements(methods)
     original = linear_algebra.library_of(modules)
     if original is None:
@@ -235,7 +235,7 @@ def sees(model: type[FmuBase]) -> bool:
 
 
 def is_carried(name: str) -> bool:
-    """Whether a file of an ordinary FMU stays as it is: all but the sources of its packages."""
+    """Whether a file of an ordinary FMU is kept: all but the sources of its packages."""
     return not name.endswith(".py") or name.count("/") == 1
 
 
@@ -254,7 +254,7 @@ def digest_files() -> Iterator[tuple[str, bytes]]:
 
 
 def kept_scenes(manifests: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
-    """Scenes as they are kept when they have been read."""
+    """Scenes in the form in which they are kept after they were read."""
     before = os.environ.get(DIRECTORY_VARIABLE)
     with tempfile.TemporaryDirectory() as folder:
         os.environ[DIRECTORY_VARIABLE] = folder
@@ -270,7 +270,7 @@ def kept_scenes(manifests: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
 
 
 def _digest(files: Mapping[str, bytes]) -> str:
-    """What an FMU and the ways it is run in go by; where its interpreter was changes nothing."""
+    """A digest of an FMU and of how it is run; the path of its interpreter does not count."""
     parts = [part for k, v in sorted(files.items()) if "python.txt" not in k for part in (k, v)]
     scripts = [(HERE / name).read_bytes() for name in DECIDING]
     return digest_of(sys.version, *parts, *scripts, Path(__file__).read_bytes())

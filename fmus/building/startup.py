@@ -1,10 +1,10 @@
 """Modules that standalone FMUs carry in another form, so that they start sooner.
 
-Half of the time that a start takes is spent on what nothing asks for in an FMU: NumPy gives its
-functions their documentation, makes types for annotations, and data classes have their methods
-written as texts and compiled. So the documentation is left out, a small module stands in for the
-types, and the methods are carried compiled. Docstrings are left out, too, but a data class without
-one is given its signature as such, which takes longer than to read it: these keep a short one.
+Half of the time of a start is spent on things that no FMU needs: NumPy adds documentation to its
+functions and makes types for annotations, and the methods of data classes are written as texts and
+compiled. So the documentation is left out, a small module replaces the types, and the methods are
+carried compiled. Docstrings are left out, too, except those of data classes, which keep a short
+one: without a docstring, Python would compute the signature of the class for it, which takes long.
 """
 
 import ast
@@ -17,10 +17,10 @@ STAND_INS = Path(__file__).parent / "stand_ins"
 
 #: Without docstrings and assertions.
 OPTIMIZE = 2
-#: What data classes have in place of their docstrings.
+#: The docstring that data classes get in place of their own.
 KEPT = "left out"
 
-#: Modules and what stands in for them; of packages, nothing else is carried.
+#: Modules and their replacements; nothing else of a replaced package is carried.
 REPLACED = {
     "numpy._core._add_newdocs": "",
     "numpy._core._add_newdocs_scalars": "",
@@ -31,21 +31,21 @@ TAIL = STAND_INS / "dataclasses_tail.py"
 
 
 def is_left_out(module: str) -> bool:
-    """Whether a module lies in a package that another module stands in for."""
+    """Whether a module is in a package that is replaced by another module."""
     return any(module.startswith(f"{name}.") for name in REPLACED)
 
 
 def replacements(methods: Iterable[str]) -> dict[str, bytes]:
     """The sources of modules that are carried in another form, by name.
 
-    ``methods`` are the texts that methods of data classes are made of.
+    ``methods`` are the texts that methods of data classes are made from.
     """
     found = {name: text.encode() for name, text in REPLACED.items()}
     return {**found, DATA_CLASSES: _data_classes(methods)}
 
 
 def _data_classes(methods: Iterable[str]) -> bytes:
-    """The module of data classes, with code for what it would compile."""
+    """The module ``dataclasses``, with the compiled code of these texts."""
     spec = importlib.util.find_spec(DATA_CLASSES)
     assert spec is not None
     assert spec.origin is not None
@@ -60,7 +60,7 @@ def _data_classes(methods: Iterable[str]) -> bytes:
 
 
 def bytecode(source: bytes, name: str) -> bytes:
-    """A file of bytecode, which is loaded without a look at its source."""
+    """A file of bytecode that is loaded without checking its source."""
     tree = ast.parse(source, name)
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef) and _is_data_class(node):
@@ -75,7 +75,7 @@ def _is_data_class(node: ast.ClassDef) -> bool:
 
 
 def _keep_docstring(node: ast.ClassDef) -> None:
-    """Give a class a docstring in a way that compilers do not leave out."""
+    """Give a class a docstring in a form that the compiler does not leave out."""
     if ast.get_docstring(node) is None:
         return
     kept = ast.Assign([ast.Name("__doc__", ast.Store())], ast.Constant(KEPT))

@@ -1,8 +1,9 @@
-"""Running a campaign: batches of runs for the workers of a crew, rows as they end.
+"""Running a campaign: batches of runs for the workers of a crew, a row when a run ends.
 
 A worker reads the description itself and opens the FMUs once. Runs are handed out in batches that
-take about half a second, so that handing out costs next to nothing; the first ones are of one
-run. A batch whose process ends is done again run by run, so that only the run that ends it fails.
+take about half a second, so that handing out costs almost nothing; the first batches are of one
+run. If the process of a batch dies, its runs are repeated one by one, so that only the run that
+kills the process fails.
 """
 
 import hashlib
@@ -35,7 +36,7 @@ def open_campaign(path: Path) -> Campaign:
 
 
 def identity(campaign: Campaign) -> dict[str, Any]:
-    """What makes results those of this campaign: descriptions and FMUs, by their content."""
+    """What identifies the results of this campaign: the contents of description and FMUs."""
     digest = hashlib.sha256(campaign.path.read_bytes())
     for part in campaign.system.parts:
         file = part.source or campaign.fmus / f"{part.model_name}.fmu"
@@ -47,7 +48,7 @@ def identity(campaign: Campaign) -> dict[str, Any]:
 def run_campaign(
     path: Path, directory: Path, crew: Crew, progress: Progress | None = None
 ) -> Results:
-    """Run what is left of a campaign; the results are closed and complete."""
+    """Run what is left of a campaign; returns its complete results, closed."""
     campaign = open_campaign(path)
     missing = [str(file) for file in _files(campaign) if not file.is_file()]
     if missing:
@@ -70,7 +71,7 @@ def _files(campaign: Campaign) -> list[Path]:
 
 
 class _Runner:
-    """Hands runs out and takes rows."""
+    """Hands out runs and collects their rows."""
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class _Runner:
         self._written = time.monotonic()
 
     def run(self, numbers: Sequence[int], crew: Crew) -> None:
-        """Do these runs, and those of batches that failed one by one."""
+        """Do these runs; those of batches that failed are repeated one by one."""
         alone = self._round(self._batches(numbers), crew)
         failed = self._round(([number] for number in alone), crew)
         for number in failed:
@@ -100,7 +101,7 @@ class _Runner:
             first += size
 
     def _round(self, batches: Iterator[list[int]], crew: Crew) -> list[int]:
-        """Do batches; the runs of those with several that failed as a whole."""
+        """Do batches; returns the runs of batches of several runs that failed as a whole."""
         under_way: dict[int, list[int]] = {}
         path, digest = str(self._campaign.path), identity(self._campaign)["digest"]
 
@@ -142,7 +143,7 @@ class _Runner:
 
 @cache
 def _at_work(path: str, _digest: str) -> tuple[Campaign, list[Run], Master]:
-    """What a worker needs for a campaign, made once for what the files hold."""
+    """What a worker needs for a campaign; made once, and again if the digest changes."""
     campaign = open_campaign(Path(path))
     runs = runs_of(campaign.sampling, campaign.variations)
     return campaign, runs, Master(campaign.system, campaign.fmus, campaign.outputs)

@@ -9,16 +9,16 @@
     stop = 2.0                       # s; default: the system's
     step = 0.01                      # s; default: the system's
     sampling = "grid"                # grid, latin_hypercube, sobol, random
-    samples = 100                    # of all but a grid
-    seeds = 3                        # runs with other noise for each choice, or a list of seeds
-    sampling_seed = 0                # what the choices themselves are drawn with
+    samples = 100                    # how many, unless it is a grid
+    seeds = 3                        # each sample with so many draws of noise, or a list of seeds
+    sampling_seed = 0                # seed with which the samples themselves are drawn
 
     [vary]
     "imu.noise.density.x" = [1e-4, 1e-3]                          # each of these
     "car.mass" = { low = 900.0, high = 1500.0 }                   # uniform
     "car.drag" = { low = 0.1, high = 1.0, scale = "logarithmic" } # uniform in the logarithm
     "car.grip" = { mean = 0.8, deviation = 0.1 }                  # normal
-    "sensor.offset" = { low = 0.0, high = 1.0, count = 5 }        # in a grid, so many steps
+    "sensor.offset" = { low = 0.0, high = 1.0, count = 5 }        # in a grid, so many values
 
     [metrics]
     drift = "abs(imu.gyroscope.z[-1])"                 # over outputs, which are arrays over time
@@ -28,10 +28,10 @@
     files = false                    # files of the sensors, in a directory of each run
     series = ["imu.gyroscope.z"]     # outputs over time, as Parquet in that directory
 
-Names are those of a part and its variable. In an expression there are the parts, ``t`` (the times
-of the samples, an array), ``np`` and Python's ``abs``, ``min``, ``max``, ``sum``, ``len``,
-``float`` and ``bool``. A function gets a mapping from the names of its outputs, and ``t``, to
-arrays. Descriptions run code, so take them from people you trust.
+A name is that of a part and its variable. Expressions may use the parts, ``t`` (the array of
+times), ``np`` and Python's ``abs``, ``min``, ``max``, ``sum``, ``len``, ``float`` and ``bool``. A
+function gets a mapping from the names of its outputs, and ``t``, to arrays. A description can run
+code, so use only those of people you trust.
 """
 
 import ast
@@ -71,7 +71,7 @@ RECORDED = ("Real", "Integer", "Boolean", "Enumeration")
 
 @dataclass(frozen=True)
 class Metric:
-    """A number of a run: an expression, or a function by name, over outputs."""
+    """A number for each run: an expression of outputs, or a function of them by its name."""
 
     name: str
     outputs: tuple[str, ...]
@@ -81,7 +81,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Campaign:
-    """What is run, with what, and what becomes of it."""
+    """What is run, with which variations, and what is measured and kept."""
 
     name: str
     path: Path
@@ -161,7 +161,7 @@ def _variation(parts: Mapping[str, Part], name: str, given: Any) -> Variation:
     try:
         variation = variation_of(name, given)
         values = tuple(value_of(part.table, variable, value) for value in variation.values)
-        for bound in variation.bounds:  # what is drawn must be in range as well
+        for bound in variation.bounds:  # drawn values must be in range as well
             value_of(part.table, variable, bound)
     except ValueError as error:
         raise DescriptionError(f"vary.{name}: {error}") from error
@@ -201,7 +201,7 @@ def _outputs_of(parts: Mapping[str, Part], expression: str, where: str) -> tuple
 
 
 def _is_inner(tree: ast.AST, node: ast.AST) -> bool:
-    """Whether a name or an attribute is what a longer attribute begins with."""
+    """Whether a name or an attribute is the beginning of a longer attribute."""
     return any(isinstance(n, ast.Attribute) and n.value is node for n in ast.walk(tree))
 
 

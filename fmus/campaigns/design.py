@@ -1,16 +1,16 @@
 """Which runs a campaign has: combinations of values, and seeds.
 
-A run is numbered; its values follow from the description and its number alone. Grids go through
-all combinations of the lists, the last one fastest. The other samplings fill the unit cube, one
-side for each variation, and take each coordinate through the inverse distribution of its
-variation; lists are divided evenly:
+Runs are numbered, and the values of a run depend only on the description and its number. Grids go
+through all combinations of the lists; the last list changes fastest. The other samplings fill the
+unit cube, which has one side for each variation, and map each coordinate by the inverse
+distribution of its variation; the items of a list have equal shares:
 
 latin_hypercube   each side divided into as many intervals as there are samples, one in each
 sobol             a scrambled Sobol sequence, whose first powers of two fill the cube evenly
 random            independent draws
 
-For each of these there is a run with each seed. The same seeds stand at all of them, so that what
-differs between two choices is not the noise.
+Each combination of values is run with each seed. The seeds are the same for all combinations, so
+that two of them do not differ by their noise.
 
 Source: McKay, Beckman, Conover, "A comparison of three methods for selecting values of input
 variables", Technometrics 21 (1979); Owen, "Scrambling Sobol' and Niederreiter-Xing points",
@@ -31,7 +31,7 @@ _UNIFORM, _NORMAL = {"low", "high"}, {"mean", "deviation"}
 
 
 class DesignError(ValueError):
-    """A variation or a sampling that makes no sense."""
+    """An error in a variation or a sampling."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Variation:
 
     @property
     def bounds(self) -> tuple[float, ...]:
-        """The ends of what can come of a distribution that has ends."""
+        """The limits of the values that can be drawn, if there are limits."""
         return () if self.values or self.deviation else (self.low, self.high)
 
     def with_values(self, values: tuple[Any, ...]) -> "Variation":
@@ -74,7 +74,7 @@ class Variation:
         return dataclasses.replace(self, values=values)
 
     def at(self, share: float) -> Any:
-        """The value below which such a share of all draws is."""
+        """The value below which this share of all draws lies."""
         if self.values:
             return self.values[min(int(share * len(self.values)), len(self.values) - 1)]
         if self.deviation:
@@ -87,7 +87,7 @@ class Variation:
 
 
 def variation_of(name: str, given: Any) -> Variation:
-    """A variation as it is described."""
+    """A variation from its description."""
     if isinstance(given, list):
         if not given:
             raise DesignError("a list of no values")

@@ -1,11 +1,12 @@
 """One run of a system of FMUs.
 
-Parts are stepped in the order of the description, each with what the parts before it gave in the
-same step and those behind it in the step before. Outputs are recorded after each step.
+Parts are stepped in the order of the description. A part gets the outputs that parts before it have
+given in the same step, and that parts behind it have given in the step before. Outputs are recorded
+after each step.
 
-FMUs are unpacked and opened once in a process. From one run to the next they are reset, which FMI
-takes back to where they were after instantiation; after an error they are freed and made anew. So
-a run gives the same bits alone, as the first of many, and on any worker.
+FMUs are unpacked and opened once in a process. Between runs they are reset, which takes them back
+to the state after instantiation; after an error they are freed and instantiated again. A run
+therefore gives the same bits alone, as one of many, and on any worker.
 """
 
 import contextlib
@@ -36,7 +37,7 @@ _C_TYPES: Mapping[str, Any] = {
 
 
 class RunError(RuntimeError):
-    """A run that an FMU refused, with what it said."""
+    """A run that an FMU refused; the message is the FMU's."""
 
 
 def fmi_type(type_name: str) -> str:
@@ -56,12 +57,12 @@ class Signals:
         self.values = np.ctypeslib.as_array(self.buffer)
 
     def read(self) -> None:
-        """Bring the values here."""
+        """Read the values of the instance into this buffer."""
         function = getattr(self._slave, f"fmi2Get{self._kind}")
         function(self._slave.component, self._references, self._count, self.buffer)
 
     def write(self) -> None:
-        """Set what is here."""
+        """Set the values of the instance from this buffer."""
         function = getattr(self._slave, f"fmi2Set{self._kind}")
         function(self._slave.component, self._references, self._count, self.buffer)
 
@@ -105,17 +106,17 @@ class Instance:
 
     def close(self) -> None:
         """Free it."""
-        with contextlib.suppress(Exception):  # it may be what failed
+        with contextlib.suppress(Exception):  # freeing may fail, too
             self.slave.freeInstance()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-#: Kept for as long as the process lives: FMUs may log while they are freed.
+#: Kept until the process ends: FMUs may log while they are freed.
 _KEPT: list[Any] = []
 
 
 def _callbacks(said: list[str]) -> fmi2CallbackFunctions:
-    """What an FMU needs of its master; warnings and errors are noted."""
+    """The callbacks that an FMU needs; they note its warnings and errors."""
 
     def log(_environment: Any, _name: Any, status: int, _category: Any, message: bytes) -> None:
         if status >= _WARNING:
@@ -158,7 +159,7 @@ class Master:
 
         Args:
             values: by part and variable.
-            seed: for each part that has one and whose seed nobody sets.
+            seed: for each part that has a seed, unless the system or ``values`` set it.
             step: communication step, s.
             stop: end, s.
             files: directory for the files of the sensors; None for no files.
@@ -200,7 +201,7 @@ class Master:
         return series
 
     def _open(self) -> None:
-        """Have all FMUs in the state after instantiation."""
+        """Bring all FMUs into the state after instantiation."""
         if self._instances:
             for instance in self._instances.values():
                 instance.slave.reset()
@@ -237,7 +238,7 @@ class Master:
 
     @cached_property
     def _wires(self) -> dict[str, list[Wire]]:
-        """What goes to each part, in bundles that one call reads and one writes."""
+        """The connections to each part, in bundles of one call to read and one to write."""
         bundles: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
         for wire in self.system.connections:
             kind = fmi_type(wire.input.type_name)
@@ -254,7 +255,7 @@ class Master:
 
     @cached_property
     def _recorded(self) -> list[tuple[Signals, list[str]]]:
-        """Outputs that are recorded, in bundles."""
+        """The outputs that are recorded, in bundles of one call each."""
         bundles: dict[tuple[str, str], list[str]] = {}
         for name in self._outputs:
             part, _, variable = name.partition(".")

@@ -22,7 +22,7 @@ class MetricError(ValueError):
 
 
 class Group:
-    """Outputs with a common beginning of their names, as attributes."""
+    """Outputs whose names have a common beginning, as attributes."""
 
 
 def evaluate(metric: Metric, series: Series) -> float:

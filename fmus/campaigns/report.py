@@ -1,6 +1,6 @@
-"""A page about a campaign: what was varied, what came of it, and which runs to look at.
+"""A page about a campaign: what was varied, the results, and which runs to look at.
 
-One HTML file that needs no network: Plotly's script lies in it.
+It is one HTML file that contains Plotly's script and needs no network.
 """
 
 import json
@@ -18,9 +18,9 @@ from fmus.campaigns.description import Campaign
 from fmus.campaigns.results import TABLE, Row
 
 PAGE = Path(__file__).parent / "page.html"
-#: Runs in the list of the worst, for each metric, and of those that failed.
+#: The most runs in each list: the worst of each metric, and those that failed.
 LISTED = 10
-#: Runs beyond it are drawn by every n-th.
+#: If there are more runs, only every n-th is drawn.
 MOST_DRAWN = 5000
 
 

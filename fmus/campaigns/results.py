@@ -1,11 +1,11 @@
-"""What became of the runs: a row for each, in a journal and in a table.
+"""The results of runs: a row for each, in a journal and in a table.
 
 ``journal.jsonl``  a line for each run, written when it has ended. The first line says which
                    campaign it is. A line that was not finished when the process was killed is cut
                    off when the campaign goes on.
-``runs.parquet``   the same rows as one table, written anew now and then and at the end.
+``runs.parquet``   the same rows as one table, rewritten from time to time and at the end.
 
-The journal is what counts: a run is done if it has a line.
+The journal decides which runs are done: those that have a line in it.
 """
 
 import json
@@ -20,12 +20,12 @@ JOURNAL, TABLE = "journal.jsonl", "runs.parquet"
 
 
 class ResultsError(ValueError):
-    """Results that belong to something else, or cannot be read."""
+    """Results that belong to another campaign, or cannot be read."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What became of a run."""
+    """The result of a run."""
 
     run: int
     seed: int
@@ -51,7 +51,7 @@ class Row:
 
 
 def plain(value: Any) -> Any:
-    """A value as it is written: a choice by the name of its item."""
+    """A value for a file: a choice becomes the name of its item."""
     return value.name if isinstance(value, IntEnum) else value
 
 
@@ -59,7 +59,7 @@ class Results:
     """The results of a campaign in a directory."""
 
     def __init__(self, directory: Path, identity: Mapping[str, Any]) -> None:
-        """Go on where a journal ends, or begin one."""
+        """Continue where the journal ends, or begin one."""
         self.directory = directory
         self.rows: dict[int, Row] = {}
         directory.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ class Results:
         self._write({"campaign": dict(identity)})
 
     def _go_on(self, journal: Path, identity: Mapping[str, Any]) -> bool:
-        """Read the runs that are done; whether there is a beginning at all."""
+        """Read the runs that are done; returns whether the journal has a first line."""
         content = journal.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
         if not whole:
@@ -124,6 +124,6 @@ class Results:
 
 
 def _numbers(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The columns of a row; a number that is none is left open."""
+    """The columns of a row; NaN becomes an empty cell."""
     for name, value in row.items():
         yield name, None if isinstance(value, float) and math.isnan(value) else value

@@ -3,9 +3,9 @@
 ``page``       a page from its sections, and the index of pages; start reading here
 ``tables``     variables and enumerations as tables, equal ones in one row
 ``chapters``   which modules describe what an FMU computes, and their docstrings
-``presets``    the products that an FMU can be, each with its datasheet
-``usage``      what holds for many FMUs, shown where the variables say that it applies
-``markup``     HTML elements, and texts of docstrings as such
+``presets``    the products that an FMU has presets for, each with its datasheet
+``usage``      notes for many FMUs, shown on the pages of those with the variables concerned
+``markup``     HTML elements, and docstrings as such elements
 
 Pages are made when FMUs are built and go into their ``documentation``. A page has no scripts and
 refers to nothing outside of itself; equal sources give equal bytes. Nothing here is packed.

@@ -5,9 +5,9 @@ modules that declare the FMU's variables, in the order of the declarations, and 
 those that it refers to by name (``kernels.wheel.encoder``). A module of a package comes after the
 package itself and what that publishes.
 
-A headline alone says nothing that the variables do not, so modules that have no more are not
-shown. Left out, too, are ``LEFT_OUT``, which describe arrays, threads and the like, and what all
-FMUs are made of.
+A module that has only a headline is not shown, because the headline says no more than the
+variables. Also left out are ``LEFT_OUT``, which describe arrays, threads and the like, and modules
+that all FMUs are made of.
 """
 
 import ast
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from fmus.base import FmuBase
 
-#: Modules of how things are done, not of what is computed.
+#: Modules that describe how something is done, not what is computed.
 LEFT_OUT = re.compile(
     r"(_layout|\.kernels"
     r"|\.(frame_files|files|random|quantities|tracing|options|assembly|sinks|spec|sensors?|named)"
@@ -38,7 +38,7 @@ def modules_of(fmu: type[FmuBase]) -> list[str]:
 
 
 def declarations_of(fmu: type[FmuBase]) -> list[type]:
-    """The dataclasses that an FMU takes its variables from: its own parameters first."""
+    """The dataclasses that declare the variables of an FMU: its own parameters first."""
     return list(dict.fromkeys(group.declaring for group in fmu.groups()))
 
 
@@ -73,7 +73,7 @@ def is_shown(module: str) -> bool:
 
 
 def resolve(name: str, module: str) -> str | None:
-    """The module that a docstring means by a name: beside it, below it, or of the library."""
+    """The module that a docstring means by a name: beside it, below it, or in the library."""
     beside = module.rpartition(".")[0]
     for parent in (beside, module, "sensor_models"):
         candidate = f"{parent}.{name}"
@@ -109,7 +109,7 @@ def headline(module: str) -> str:
 
 
 def names_of(modules: list[str]) -> Iterator[tuple[str, str]]:
-    """Names that docstrings use for modules, and the modules: the last part, or more of it."""
+    """Modules by the names that docstrings use: the last part of the full name, or more."""
     for module in modules:
         parts = module.split(".")[1:]
         for first in range(len(parts)):

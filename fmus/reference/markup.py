@@ -1,4 +1,4 @@
-"""HTML elements, and the texts of declarations and docstrings as such.
+"""HTML elements, made from the texts of declarations and docstrings.
 
 Pages are trees of elements, so all escaping is done in one place, when they are written.
 
@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element, tostring
 
 Child = Element | str
 
-#: Elements within a line; each other one ends a line of the file.
+#: Elements within a line; a line break follows every other one.
 INLINE = frozenset({"a", "code", "span"})
 
 STYLE = """
@@ -90,12 +90,12 @@ def paragraphs(docstring: str, anchors: Mapping[str, str]) -> list[Element]:
 
 
 def with_columns_kept(block: str) -> str:
-    """A block in which the column behind each piece of code stays when its backticks go."""
+    """A block with blanks added, so that columns stay aligned without the backticks."""
     return re.sub(r"(``.+?``)(?=  )", r"\1    ", block)
 
 
 def blocks(docstring: str) -> list[str]:
-    """What empty lines divide; those between formulas and tables divide nothing."""
+    """The blocks between empty lines; formulas and tables next to each other are one block."""
     found: list[str] = []
     for block in re.split(r"\n\s*\n", docstring.strip("\n")):
         if found and is_preformatted(found[-1]) and is_preformatted(block):
@@ -106,7 +106,7 @@ def blocks(docstring: str) -> list[str]:
 
 
 def is_preformatted(block: str) -> bool:
-    """Whether the lines and blanks of a block say something."""
+    """Whether a block must keep its lines and blanks."""
     return any(re.search(r"^ |\S  ", line) for line in block.split("\n"))
 
 

@@ -28,7 +28,7 @@ READING = (
 
 
 def reference_page(fmu: type[FmuBase]) -> bytes:
-    """Everything about an FMU that its declarations and its models say, as an HTML page."""
+    """An HTML page with everything that declarations and models say about an FMU."""
     table = fmu.table()
     anchors = {name: name for name in table.by_name}
     contents = {
@@ -59,7 +59,7 @@ def reference_page(fmu: type[FmuBase]) -> bytes:
 
 
 def introduction(fmu: type[FmuBase], anchors: Mapping[str, str]) -> list[Element]:
-    """What an FMU is: its description, and what its module says beyond a headline."""
+    """What an FMU is: its description, and the docstring of its module without the headline."""
     return [
         node("p", f"{fmu.description_text}."),
         *paragraphs("\n\n".join(blocks(fmu.about())[1:]), anchors),
@@ -120,7 +120,7 @@ def model_chapters(fmu: type[FmuBase], anchors: Mapping[str, str]) -> list[Eleme
 
 
 def index_page(fmus: Iterable[type[FmuBase]]) -> bytes:
-    """A list of the pages of FMUs, which lie beside it under the names of the FMUs."""
+    """A list of the pages of FMUs, which are files beside it with the names of the FMUs."""
     rows = []
     for fmu in fmus:
         name = node("a", fmu.model_name, href=f"{fmu.model_name}.html")

@@ -1,4 +1,4 @@
-"""The products that an FMU can be, each with its datasheet and what that leaves open."""
+"""The products that an FMU has presets for, with their datasheets and what those leave open."""
 
 from collections.abc import Mapping
 from pathlib import Path

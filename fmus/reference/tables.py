@@ -1,8 +1,8 @@
 """Variables and enumerations of an FMU as tables.
 
-Variables that differ in nothing but a component (``bias.x``, ``bias.y``, ``bias.z``) share a row,
-and so do those of numbered groups that are all alike (``zone_1.range`` to ``zone_64.range``). Each
-has an anchor of its own name. Start, limits and units are those of modelDescription.xml, as text.
+Variables that differ only in a component (``bias.x``, ``bias.y``, ``bias.z``) share a row, and so
+do equal variables of numbered groups (``zone_1.range`` to ``zone_64.range``). Each has an anchor
+with its own name. Start, limits and units are those of modelDescription.xml, as text.
 """
 
 import re
@@ -18,7 +18,7 @@ from fmus.variables import Variable, VariableTable
 
 Row = list[Variable]
 
-#: Names of a row that are all shown; of more, the first and the last.
+#: The most names of a row that are all shown; of more, only the first and the last.
 MOST_SHOWN = 9
 
 #: Parts of a name that stand for an axis of a sensor, as in ``fault.x.mode``.
@@ -41,7 +41,7 @@ def unnumbered(name: str) -> str:
 
 
 def family(name: str) -> str:
-    """What the names of all groups that are numbered together begin with."""
+    """The common beginning of the names of groups that are numbered together."""
     return unnumbered(name).partition("#")[0]
 
 
@@ -56,7 +56,7 @@ def uneven_families(variables: Iterable[Variable]) -> set[str]:
 
 
 def rows_of(variables: Sequence[Variable]) -> list[Row]:
-    """The variables, those together that are alike, in the order of the first of each row."""
+    """The variables in rows of equal ones, in the order of the first variable of each row."""
     uneven = uneven_families(variables)
     rows: dict[object, Row] = {}
     for variable in variables:
@@ -66,7 +66,7 @@ def rows_of(variables: Sequence[Variable]) -> list[Row]:
 
 
 def groups_of(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Rows by the first part of their names; under no name, those that would be alone there."""
+    """Rows by the first part of their names; rows that would be alone are under an empty name."""
     sizes = Counter(map(group_name, rows))
     found: dict[str, list[Row]] = {"": []}
     for row in rows:
@@ -114,7 +114,7 @@ def row_of(row: Row, anchors: Mapping[str, str]) -> Element:
 
 
 def lines(text: str, name: str) -> list[Element]:
-    """A line of a cell, none for no text."""
+    """Each text as a line of a cell; empty texts are left out."""
     return [node("div", text, class_=name)] if text else []
 
 
@@ -129,7 +129,7 @@ def names(row: Row) -> list[Child]:
 
 
 def type_of(variable: Variable) -> list[Child]:
-    """The FMI type, of choices a link to their items."""
+    """The FMI type; for choices a link to their items."""
     choices = variable.quantity.choices
     if choices is None:
         return [variable.type_name]
@@ -137,7 +137,7 @@ def type_of(variable: Variable) -> list[Child]:
 
 
 def unit_text(unit: str) -> str:
-    """A unit, and in which one masters may show it."""
+    """A unit, and the unit in which masters may show it."""
     return f"{unit} ({DISPLAY_UNITS[unit]})" if unit in DISPLAY_UNITS else unit
 
 
@@ -154,12 +154,12 @@ def start_of(row: Row) -> list[Child]:
 
 
 def tidy(number: str) -> str:
-    """A number without a decimal that says nothing."""
+    """A number without needless decimals."""
     return number.removesuffix(".0")
 
 
 def range_of(variable: Variable, attributes: Mapping[str, str]) -> str:
-    """The values that are allowed, as far as the type leaves more."""
+    """The allowed values, if they are fewer than those of the type."""
     if variable.quantity.choices is not None:
         return items_of(variable.quantity.choices)
     low, high = (tidy(attributes[limit]) if limit in attributes else "" for limit in ("min", "max"))
@@ -201,7 +201,7 @@ def enumerations(table: VariableTable) -> list[Element]:
 
 
 def meanings(variables: Row) -> list[Child]:
-    """What the variables of an enumeration say of its items, each sentence once."""
+    """What the descriptions of variables say about the items of an enumeration, each once."""
     first = {variable.quantity.description: variable for variable in reversed(variables)}
     return [
         node("p", link(variable.name, node("code", variable.name)), f": {description}")

@@ -1,4 +1,4 @@
-"""What holds for many FMUs, shown on the pages of those whose variables say that it applies.
+"""Notes for many FMUs, shown on the pages of those that have the variables concerned.
 
 ``NAME`` in a text is a variable and becomes a link.
 """
@@ -14,7 +14,7 @@ from fmus.variables import VariableTable
 
 @dataclass(frozen=True)
 class Note:
-    """A paragraph for FMUs that have variables, ``input a.b``, which match each of ``needs``."""
+    """A paragraph for FMUs that have a variable (``input a.b``) for each pattern in ``needs``."""
 
     title: str
     needs: tuple[str, ...]
@@ -128,7 +128,7 @@ NOTES = (
     ),
 )
 
-#: What holds for every FMU.
+#: Notes for every FMU.
 ALWAYS = (
     Note(
         "Bad values",

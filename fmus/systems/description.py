@@ -11,7 +11,7 @@
 
     [parts.vehicle]                                # in the order in which they are stepped
     fmu = "VehicleDynamics"                        # a model name
-    parameters.drive.left = 6.0                    # parameters, and inputs that nobody sets
+    parameters.drive.left = 6.0                    # parameters, and inputs without a connection
 
     [parts.imu]
     fmu = "Imu"
@@ -19,17 +19,17 @@
     parameters.mount.position.z = 0.6              # these win over the preset
 
     [parts.car]
-    fmu = "models/Car.fmu"                         # somebody else's, relative to this file
+    fmu = "models/Car.fmu"                         # from elsewhere, relative to this file
 
 A connection leads from a part, or from a group of its variables, to another: each output of the
 first end is connected to the input of the second that has the same name within its end, if there
 is one. If both ends are variables, these two are connected, whatever their names. Numbers are in
 the units of the variables, SI units in the FMUs of this project; choices are given by the name of
-their item. Variables are connected if their units are the same, as far as both have one;
-``["car.v", "imu.body.velocity.x", "any unit"]`` does without this check.
+their item. If both variables have a unit, the units must be equal;
+``["car.v", "imu.body.velocity.x", "any unit"]`` skips this check.
 
-The description is strict: what is unknown, has the wrong type, is out of range or is connected
-twice is an error that names file and key.
+A name that is unknown, a value of a wrong type or out of range, and an input that is connected
+twice are errors that name file and key.
 """
 
 import re
@@ -69,15 +69,15 @@ _SYSTEM: Mapping[str, tuple[type, ...]] = {
 }
 _PART = ("fmu", "preset", "parameters")
 
-#: Where presets of one's own are in the resources of the FMUs of a package.
+#: Where a user's own presets are in the resources of the FMUs of a package.
 CARRIED = "presets"
 
-#: What stands behind the ends of a connection whose units are not compared.
+#: Follows the ends of a connection whose units are not compared.
 ANY_UNIT = "any unit"
 
 
 class DescriptionError(ValueError):
-    """A description of a system that makes no sense."""
+    """An error in the description of a system."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +94,10 @@ class Part:
 
     @property
     def values(self) -> dict[str, Any]:
-        """The same with the values of the preset beside its name.
+        """The parameters, with the values of the preset beside its name.
 
-        A package goes to other machines: a preset of one's own travels in the FMU of the part
-        (``carried``) and goes by its place there. What files it names is known from it alone.
+        A package goes to other machines, so a user's own preset is packed into the FMU of the part
+        (``carried``) and named by its path there. Only the preset itself says which files it names.
         """
         name = self.parameters.get(PRESET, "")
         if not name or isinstance(self.table, ForeignTable):
@@ -113,7 +113,7 @@ class Part:
 
     @property
     def carried(self) -> dict[str, Path]:
-        """The files of a preset of one's own, by their places in the resources of the FMU."""
+        """The files of a user's own preset, by their paths in the resources of the FMU."""
         name = self.parameters.get(PRESET, "")
         if not name or isinstance(self.table, ForeignTable):
             return {}
@@ -126,12 +126,12 @@ class Part:
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """The same without Strings."""
+        """``values`` without Strings."""
         kinds = self.table.by_name
         return {n: v for n, v in self.values.items() if kinds[n].type_name != "String"}
 
     def unit_of(self, variable: Variable) -> Unit | None:
-        """The unit of one of its variables; none if it is not known, or has no meaning."""
+        """The unit of one of its variables; None if it is not known, or has no meaning."""
         if variable.type_name != "Real":
             return None
         if isinstance(self.table, ForeignTable):
@@ -166,7 +166,7 @@ def read_system(path: Path, models: Mapping[str, type[FmuBase]]) -> System:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
         return _system(content, models, path.absolute().parent)
-    except (OSError, ValueError) as error:  # TOML, UTF-8, and all that are raised here are such
+    except (OSError, ValueError) as error:  # TOML's, UTF-8's and our own are ValueErrors
         raise DescriptionError(f"{path}: {error}") from error
 
 
@@ -194,7 +194,7 @@ def _check_names(names: list[str]) -> None:
     for name in names:
         if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
             raise DescriptionError(f"{name!r} is no name, allowed: a letter, then A-Z a-z 0-9 _")
-        # fmpy gives the parameters of the longer to the shorter, too
+        # fmpy also gives the parameters of the longer name to the shorter one
         if longer := [other for other in names if other != name and other.startswith(name)]:
             raise DescriptionError(f"parts.{name}: the name {longer[0]!r} begins with it")
 
@@ -234,7 +234,7 @@ def _own_part(
         for key, value in values.items()
         if key in sets and value == table.by_name[key].start != sets[key]
     ]
-    if hidden:  # else the preset would win over these
+    if hidden:  # else the values of the preset would win over these
         values.setdefault(PRESET_EXCEPT, ", ".join(hidden))
     return Part(name, model.model_name, table, {PRESET: preset, **values})
 
@@ -242,7 +242,7 @@ def _own_part(
 def _foreign_part(
     name: str, path: Path, content: Mapping[str, Any], given: Mapping[str, Any]
 ) -> Part:
-    """A part that is somebody else's FMU."""
+    """A part that is an FMU from elsewhere."""
     if PRESET in content:
         raise ParameterError(f"{path} has no presets")
     table = read_foreign(path)

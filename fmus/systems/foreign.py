@@ -1,7 +1,7 @@
 """FMUs that are not of this project, as far as a system needs to know them.
 
-Read is the description of an FMU for co-simulation by FMI 2.0: its variables with their types,
-units and ranges. Others are refused with the reason.
+The model description of an FMU for co-simulation by FMI 2.0 is read: its variables with their
+types, units and ranges. Other FMUs are refused with the reason.
 
 Source: "Functional Mock-up Interface for Model Exchange and Co-Simulation", version 2.0.5, sections
 2.2.2 (units), 2.2.7 (variables) and 4.3.1 (co-simulation).
@@ -32,7 +32,7 @@ _CAUSALITIES = {"parameter": "parameter", "input": "input", "output": "output"}
 
 
 class ForeignError(ValueError):
-    """A file that is no FMU that a system can have."""
+    """A file that cannot be used as an FMU of a system."""
 
 
 class ForeignTable:
@@ -84,7 +84,7 @@ def _unit(element: Element) -> Unit:
 
 
 def _variable(element: Element, types: Mapping[str, Element]) -> Variable | None:
-    """A variable of interest."""
+    """A variable that others may set or read."""
     causality = _CAUSALITIES.get(element.get("causality", "local"))
     content = next((child for child in element if child.tag in _KINDS), None)
     if causality is None or content is None:
@@ -92,7 +92,7 @@ def _variable(element: Element, types: Mapping[str, Element]) -> Variable | None
     kind, nothing = _KINDS[content.tag]
     declared = types.get(content.get("declaredType", ""))
     of_type = declared.find(content.tag) if declared is not None else None
-    # What a variable does not say is said by its type.
+    # Attributes that a variable does not have are those of its type.
     attributes = {**(dict(of_type.items()) if of_type is not None else {}), **content.attrib}
     choices = _choices(declared, of_type) if kind == "choice" else None
     if kind == "choice" and choices is None:

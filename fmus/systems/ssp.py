@@ -1,21 +1,21 @@
 """System Structure and Parameterization 1.0: a system of FMUs as one file, for any master.
 
-Written is what the masters that read SSP have in common: one level, no String connectors, no
-connectors of the system itself (inputs that nobody sets are parameters), connectors for those
-inputs only that are connected. Each component has an FMU file of its own, as ecos runs components
-that share one as a single instance.
+The package uses only what all masters that read SSP have in common: one level, no String
+connectors, no connectors of the system itself (inputs without a connection are parameters), and
+connectors only for inputs that are connected. Each component has an FMU file of its own, because
+ecos runs components that share a file as a single instance.
 
-Parameters stand in the structure itself, with presets written out in numbers beside their names:
-some masters ignore sets in files, some drop Strings, some drop choices, and with both each gets
-the same sensor. All sets have the name of the system, by which some masters choose. A choice is an
-Integer in all sets: the number of its item.
+Parameters are in the structure itself. Presets are there by name and also written out as numbers:
+some masters ignore parameter sets in files, some ignore Strings, some ignore choices, and this way
+all of them get the same sensor. All sets have the name of the system, by which some masters choose
+a set. A choice is an Integer in all sets: the number of its item.
 
-``resources/numbers.ssv`` is bound to nothing. It has the same numbers with the names of the
-components before them, for masters that leave the bindings aside and take one set, as fmpy does.
+``resources/numbers.ssv`` is bound to nothing. It has the same numbers, each name with that of its
+component before it, for masters that ignore the bindings and take one set, as fmpy does.
 
-The step is told to masters of the Open Simulation Platform and to OMSimulator in annotations of
-theirs. OMSimulator's executable looks for a master with a fixed step in one, its Python interface
-for attributes of the element around it, so both are there.
+Annotations tell the step to masters of the Open Simulation Platform and to OMSimulator.
+OMSimulator's executable reads an annotation for a master with a fixed step, its Python interface
+reads attributes of the element around it, so both are there.
 
 Source: "System Structure and Parameterization", version 1.0, Modelica Association, 2019.
 """
@@ -35,7 +35,7 @@ NUMBERS = "resources/numbers.ssv"
 
 
 def system_files(system: System) -> dict[str, bytes]:
-    """The files of a package, but for the FMUs of its parts, which go to ``fmu_place``."""
+    """The files of a package, except the FMUs of its parts, which go to ``fmu_place``."""
     numbers = {
         f"{part.name}.{name}": (part, name, value)
         for part in system.parts
@@ -109,7 +109,7 @@ def _add_component(elements: Element, part: Part, system: System) -> None:
 
 
 def _connectors(part: Part, connections: tuple[Connection, ...]) -> Iterator[tuple[str, str, str]]:
-    """Name, kind and type of the connectors: inputs that are connected, outputs but Strings."""
+    """Name, kind and type of the connectors: connected inputs, and all outputs except Strings."""
     for connection in connections:
         if connection.end == part.name:
             yield connection.input.name, "input", connection.input.type_name
@@ -129,7 +129,7 @@ def _add_connection(connections: Element, connection: Connection) -> None:
 
 
 def _add_master(element: Element, system: System) -> None:
-    """The step, for OMSimulator."""
+    """Add the step for OMSimulator."""
     annotations = SubElement(element, "ssd:Annotations")
     annotation = SubElement(annotations, "ssc:Annotation", {"type": OMS})
     step = repr(system.step)
@@ -143,10 +143,10 @@ def _add_master(element: Element, system: System) -> None:
 
 
 def _add_experiment(root: Element, system: System) -> None:
-    """How long, and for masters of the Open Simulation Platform, in which steps.
+    """Add the duration and, for masters of the Open Simulation Platform, the step.
 
-    Without threads of its own such a master steps the components one after the other, always in
-    the same order: sensors then see the bodies of a scene the same way in each run.
+    Without worker threads such a master steps the components one after the other, always in the
+    same order: sensors then see the bodies of a scene the same way in each run.
     """
     times = {"startTime": "0.0", "stopTime": repr(system.stop)}
     experiment = SubElement(root, "ssd:DefaultExperiment", times)

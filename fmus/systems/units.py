@@ -18,7 +18,7 @@ class Unit:
 
     @property
     def text(self) -> str:
-        """The unit as a message has it: its name, and what that is in base units."""
+        """The unit for a message: its name, and what it is in base units."""
         if self.exponents is None:
             return self.name
         powers = ".".join(f"{base}{n if n != 1 else ''}" for base, n in self.exponents.items())
@@ -36,10 +36,10 @@ def own_unit(name: str) -> Unit:
 
 
 def mismatch(output: Unit | None, taken: Unit | None) -> str:
-    """Why values of one unit are none of the other, or nothing.
+    """Why two units cannot be connected, as a sentence; empty if they can.
 
-    A variable without a unit is taken as it is; so is one whose unit has the same name, and, as
-    some tools do not count angles as a dimension, rad may be missing on one side.
+    A variable without a unit fits any other, and equal names of units fit. Because some tools do
+    not count angles as a dimension, rad may be missing on one side.
     """
     if output is None or taken is None or output == taken:
         return ""

@@ -1,25 +1,26 @@
 """Vehicle and scene as a model of MuJoCo.
 
 The chassis is free; each wheel hangs on a vertical slide with spring and damper and turns about
-the lateral axis; boom and stick of the arm turn about lateral axes. Drives are speed servos,
-those of the arm position servos, all with limited torque. Everything that is not stated scales
-with the mass, so that vehicles of any mass behave alike.
+the lateral axis; boom and stick of the arm turn about lateral axes. The wheels
+are driven by speed servos, the arm by position servos, all with limited torque. Quantities that
+are not parameters scale with the mass, so that vehicles of any mass behave alike.
 
 Contacts are soft, with Coulomb friction in an elliptic cone, the same in all directions: a wheel
-that turns on the spot scrubs sideways. A wheel meets the ground as a ball does, in one point, which
-costs least. MuJoCo's contacts are a convex relaxation, in which what slides is lifted by
+that turns on the spot scrubs sideways. A wheel touches the ground
+like a ball, in one point, which costs least. MuJoCo's contacts are a convex relaxation, in which a
+sliding body is lifted by
 
     friction * b * speed of sliding / k,
 
-with k (1/s2) and b (1/s) the rates at which overlap and sliding are taken back. With the engine's
-usual b, wheels that scrub would leave the ground and hop at each inner step. So b is low, which a
-high ``impratio`` makes up for where wheels stick. They roll on the middle of the overlap, at 0.1 %
-less than their radius.
+where k (1/s2) and b (1/s) are the rates at which overlap and sliding are reduced. With the engine's
+usual b, wheels that scrub would leave the ground and hop at each inner step. So b is low, and a
+high ``impratio`` compensates for that where wheels stick. Wheels roll on the middle of the overlap,
+with a radius that is 0.1 % too small.
 
-What is no ground (``Solid.is_ground``) meets chassis and arm only, and the chassis is as wide as
-the vehicle. Parts of the vehicle do not touch each other.
+Solids that are not ground (``Solid.is_ground``) touch only chassis and arm, and the chassis is as
+wide as the vehicle. Parts of the vehicle do not touch each other.
 
-At the border of all ground stand invisible walls. Not modelled: deformable tyres and ground, air,
+Invisible walls stand at the border of all ground. Not modelled: deformable tyres and ground, air,
 a brake (a wheel at command 0 creeps by torque over servo gain: 0.035 rad/s on a slope of 15
 degrees).
 """
@@ -49,15 +50,15 @@ from fmus.vehicle.solids import Solid, SolidScene, Terrain
 from sensor_models.core.quantities import quantities_of
 from sensor_models.scene.model import Body
 
-#: Who meets whom, as bits: ground meets all parts of the vehicle, obstacles all but its wheels.
+#: What can touch what, as bits: ground touches all of the vehicle, obstacles all but its wheels.
 GROUND, OBSTACLE = 1, 2
-#: Groups of geoms, for rays that look for ground only.
+#: Groups of geoms, for rays that search only ground.
 GROUND_GROUP, OBSTACLE_GROUP, VEHICLE_GROUP = 0, 1, 2
 
 WHEELS = ("wheel_1", "wheel_2", "wheel_3", "wheel_4")
 ARM_JOINTS = ("joint_1", "joint_2")
 SLIDING_RATE = 1.0  # 1/s
-FRICTION_TO_NORMAL = 1000  # how much harder friction is than what carries, the engine's impratio
+FRICTION_TO_NORMAL = 1000  # how much harder friction is than the normal force, impratio
 _SIDES = ((1, 1), (1, -1), (-1, 1), (-1, -1))  # front or rear, left or right
 
 WHEEL_HALF_WIDTH = 0.12  # m
@@ -75,7 +76,7 @@ ROLLING_LOSS = 1e-3  # N m s/rad for each kg: what slows a wheel that rolls free
 _SERVOS = ((100.0, 4.5, 1.5, 0.02), (40.0, 1.2, 0.6, 0.01))
 
 _BORDER_HEIGHT, _BORDER_THICKNESS = 100.0, 1.0  # m
-_LEAST_RELIEF = 1e-3  # m, the engine wants a terrain to have some
+_LEAST_RELIEF = 1e-3  # m, the engine needs a terrain with some thickness
 
 
 @dataclass(frozen=True)
@@ -95,14 +96,14 @@ def build_model(
     bodies: Iterable[Body],
     gravity: tuple[float, float, float],
 ) -> VehicleModel:
-    """The model of a vehicle in a scene; movable bodies are where they are put at any time."""
+    """The model of a vehicle in a scene; movable bodies are placed from outside at any time."""
     root = Element("mujoco", model="vehicle")
     SubElement(root, "compiler", angle="radian")
     option = {"integrator": "RK4", "cone": "elliptic", "impratio": str(FRICTION_TO_NORMAL)}
     option |= {"timestep": repr(parameters.time_step), "gravity": _text(gravity)}
     flags = SubElement(SubElement(root, "option", option), "flag")
-    flags.set("autoreset", "disable")  # who steps it sees for himself whether it went wrong
-    flags.set("island", "disable")  # there is only one vehicle: a tenth of the time for nothing
+    flags.set("autoreset", "disable")  # the simulation checks for divergence itself
+    flags.set("island", "disable")  # no use with a single vehicle, and a tenth of the time
     assets, worldbody = SubElement(root, "asset"), SubElement(root, "worldbody")
     for number, terrain in enumerate(world.terrains):
         _add_terrain(assets, worldbody, f"terrain_{number}", terrain)
@@ -152,7 +153,7 @@ def _add_terrain(assets: Element, worldbody: Element, name: str, terrain: Terrai
 
 
 def _fill_terrains(engine: Any, terrains: Iterable[Terrain]) -> None:
-    """Write the heights, as shares of the relief, where the engine has them."""
+    """Write heights into the engine's arrays, as shares of the relief."""
     for number, terrain in enumerate(terrains):
         first = engine.hfield_adr[number]
         above = terrain.heights - terrain.heights.min()
@@ -174,7 +175,7 @@ def _add_solid(parent: Element, solid: Solid, unique_prefix: str) -> None:
 
 
 def _meets(is_ground: bool) -> dict[str, str]:
-    """Whom a part of the scene meets; frictions are those of the vehicle's parts."""
+    """What a part of the scene touches; friction is that of the vehicle's parts."""
     return {
         "contype": str(GROUND if is_ground else OBSTACLE),
         "conaffinity": "0",
@@ -186,7 +187,7 @@ def _meets(is_ground: bool) -> dict[str, str]:
 def _border(world: SolidScene) -> list[Solid]:
     """Four walls around all ground."""
     if not (world.border()[1] > world.border()[0]).all():
-        return []  # there is no ground, and nothing to start on
+        return []  # there is no ground to start on
     (x0, y0), (x1, y1) = world.border()
     middle, half = np.array([x0 + x1, y0 + y1]) / 2.0, np.array([x1 - x0, y1 - y0]) / 2.0
     walls = []
@@ -213,7 +214,7 @@ def _add_vehicle(worldbody: Element, own: VehicleParameters, weight: float) -> N
         CHASSIS_HEIGHT / 2.0,
     )
     for name, share, place, size, meets in (
-        # The arm lies forward of the middle, and so the chassis has its mass behind it.
+        # The arm is forward of the middle, so the mass of the chassis is behind it.
         ("chassis", CHASSIS_SHARE, (-0.07, 0.0, middle), half, GROUND | OBSTACLE),
         ("drives", DRIVES_SHARE, (-0.04, 0.0, own.wheel_radius), (*half[:2], 0.05), 0),
     ):
@@ -253,7 +254,7 @@ def _add_wheel(
         axis="0 0 1",
         stiffness=repr(own.suspension_stiffness),
         damping=repr(own.suspension_damping),
-        springref=repr(-load / own.suspension_stiffness),  # 0 is where it carries its share
+        springref=repr(-load / own.suspension_stiffness),  # 0 is where the spring carries its share
         limited="true",
         range=_text((-TRAVEL, TRAVEL)),
     )
@@ -270,7 +271,7 @@ def _add_wheel(
 
 
 def _add_grip(root: Element, worldbody: Element, friction: float) -> None:
-    """How the wheels meet the ground."""
+    """Add the contacts between wheels and ground."""
     contact = SubElement(root, "contact")
     grip = {"condim": "3", "friction": _text((friction, friction, 0.0, 0.0, 0.0))}
     grip["solreffriction"] = _text((-1.0, -SLIDING_RATE))
@@ -287,12 +288,12 @@ def _add_inertia(body: Element, mass: float, inertia: tuple[float, float, float]
 
 
 def _wheel_inertia(own: VehicleParameters) -> float:
-    """That of a disc about its axis."""
+    """The inertia of a disc about its axis."""
     return 0.5 * WHEEL_SHARE * own.mass * own.wheel_radius**2
 
 
 def _add_arm(vehicle: Element, own: VehicleParameters, height: float) -> None:
-    """Boom and stick, each a beam that points where it does in the pose for travel."""
+    """Add boom and stick: beams with the directions of the travel pose."""
     commands = quantities_of(VehicleCommands)
     parent, place = vehicle, (0.1, 0.0, height)
     for joint, field, share, length, angle, servo in (
@@ -304,7 +305,7 @@ def _add_arm(vehicle: Element, own: VehicleParameters, height: float) -> None:
         hinge = {"name": joint, "type": "hinge", "axis": "0 -1 0", "limited": "true"}
         SubElement(body, "joint", hinge, range=limits, armature=repr(servo[3] * own.mass))
         end = (length * math.cos(angle), 0.0, length * math.sin(angle))
-        # no capsules, which the engine lets pass through a wall once they reach through it
+        # not capsules: the engine lets these pass through a wall once they reach through it
         beam = {"type": "box", "size": "0.06 0.06", "fromto": _text((0.0, 0.0, 0.0, *end))}
         SubElement(body, "geom", _part(field, share * own.mass, own.friction) | beam)
         parent, place = body, end
@@ -324,7 +325,7 @@ def _add_servos(root: Element, own: VehicleParameters) -> None:
 def _add_servo(
     actuators: Element, joint: str, stiffness: float, damping: float, torque: float
 ) -> None:
-    """A position servo, or a speed servo if it has no stiffness; it follows its command late."""
+    """Add a position servo, or a speed servo if it has no stiffness; both follow with a delay."""
     servo = {"joint": joint, "dyntype": "filter", "dynprm": repr(RESPONSE), "biastype": "affine"}
     servo["gainprm"] = repr(stiffness or damping)
     servo["biasprm"] = _text((0.0, -stiffness, -damping))

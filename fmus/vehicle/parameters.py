@@ -1,9 +1,9 @@
-"""What a vehicle is made of, where it starts, and the commands that it takes.
+"""The parameters of a vehicle, where it starts, and the commands that it takes.
 
 Frame of the body: origin on level ground in the middle between the wheels, x forward, y left,
 z up. Wheel 1 is front left, 2 front right, 3 rear left, 4 rear right. Lengths of the chassis
-follow ``track``, ``wheel_base`` and ``wheel_radius``; the arm has one size. The numbers are those
-of no product: they make a vehicle between a robot and a small skid-steered loader.
+follow ``track``, ``wheel_base`` and ``wheel_radius``; the arm has a fixed size. The numbers are
+not those of a product: they describe a vehicle between a robot and a small skid-steered loader.
 """
 
 import math
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sensor_models.core.frames import XYZ
 from sensor_models.core.quantities import ParameterError, check, real
 
-#: Shares of the mass, in which the whole is 1.
+#: Shares of the mass; their sum is 1.
 CHASSIS_SHARE, DRIVES_SHARE = 0.28, 0.42  # with batteries and motors, which lie low
 WHEEL_SHARE, SUSPENSION_SHARE = 0.04, 0.01  # of each of four
 BOOM_SHARE, STICK_SHARE = 0.06, 0.04
@@ -103,7 +103,7 @@ def _too_stiff(name: str, value: float, most: float, unit: str) -> str:
 
 @dataclass(frozen=True)
 class VehicleCommands:
-    """What the vehicle is told to do; each command holds during a step."""
+    """The commands of the vehicle; each holds during a step."""
 
     drive_left: float = real(
         0.0,
@@ -141,7 +141,7 @@ class VehicleCommands:
 
 @dataclass(frozen=True)
 class BodyAccelerations:
-    """How the motion of the body changes; gravity is not in it."""
+    """The accelerations of the body, without gravity."""
 
     acceleration: tuple[float, float, float] = real(
         (0.0, 0.0, 0.0),

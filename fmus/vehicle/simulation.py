@@ -1,12 +1,13 @@
 """The vehicle in motion: start at rest, steps, readings, states.
 
 The engine integrates by the method of Runge and Kutta (fourth order) with equal inner steps that
-fill a step exactly. Readings are of the end of the step and kinematic: velocities and
-accelerations are the derivatives of the position of the body's origin, gravity is not in them.
+fill a step exactly. Readings describe the end of the step and are kinematic: velocities
+and accelerations are the derivatives of the position of the body's origin, without gravity.
 
-Bodies of the traffic push the vehicle as things of no velocity that are put elsewhere in each
-inner step; the vehicle does not push them. MuJoCo tells of a simulation that diverges by a line
-on the console and a file in the working directory; so speeds are watched, and it never gets there.
+Bodies of the traffic push the vehicle as if they had no velocity and were moved in each inner step;
+the vehicle does not push them. If a simulation diverges, MuJoCo prints a line on the console and
+writes a file into the working directory. To avoid this, speeds are watched, and a step is refused
+before it comes to that.
 """
 
 import math
@@ -27,9 +28,9 @@ from sensor_models.scene.model import Scene
 
 Floats = NDArray[np.float64]
 
-#: A generalised speed (m/s or rad/s) that only a simulation without sense can have.
+#: A generalised speed (m/s or rad/s) that is reached only if the simulation diverges.
 TOO_FAST = 500.0
-#: More inner steps than this in one communication step are refused: that is minutes of computing.
+#: More inner steps than this in one communication step are refused: they would take minutes.
 MOST_INNER_STEPS = 1_000_000
 _CHUNK = 1000  # inner steps for which the traffic is laid out at once
 _WHOLE = 1e-9  # of an inner step, by which rounding makes a communication step too long
@@ -40,7 +41,7 @@ _STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 
 
 class SimulationError(ValueError):
-    """A step that cannot be simulated, or a state that is none of this vehicle."""
+    """A step that cannot be simulated, or a state that does not belong to this vehicle."""
 
 
 class VehicleReading(NamedTuple):
@@ -74,9 +75,9 @@ class VehicleSimulation:
     # ---- start -----------------------------------------------------------------------------
 
     def start(self, commands: VehicleCommands) -> None:
-        """Set the vehicle down at rest, with the arm where it is commanded to be.
+        """Put the vehicle on the ground at rest, with the arm at its commands.
 
-        It may be set down again before it has moved: then as if for the first time.
+        May be called again before the vehicle has moved, with the same result as the first call.
         """
         mujoco.mj_resetData(self._engine, self.data)
         self._move_traffic(0.0)
@@ -140,10 +141,10 @@ class VehicleSimulation:
     # ---- motion ----------------------------------------------------------------------------
 
     def advance(self, end: float, commands: VehicleCommands) -> None:
-        """Simulate until an instant; what fails leaves everything as it was."""
+        """Simulate until an instant; if it fails, everything stays as it was."""
         before, duration = self._engine_state(), end - self.time
         count = self._inner_steps(end, duration)
-        if duration <= 0.0:  # a step that rounding has swallowed
+        if duration <= 0.0:  # a step shorter than rounding
             return
         left, right, *arm = astuple(commands)
         self.data.ctrl[:] = left, right, left, right, *arm
@@ -188,7 +189,7 @@ class VehicleSimulation:
         _refuse_nonsense(speed)
 
     def _move_traffic(self, elapsed: float) -> None:
-        """Put the traffic where it is, and keep that for who asks."""
+        """Put the bodies of the traffic into place, and keep their states for readings."""
         self._traffic_now = self._traffic.states(np.array([elapsed]))[0]
         solid = self._traffic_now[self._solid_bodies]
         self.data.mocap_pos[:], self.data.mocap_quat[:] = solid[:, :3], solid[:, 3:7]
@@ -247,12 +248,12 @@ class VehicleSimulation:
         self._move_traffic(self.time - self._start)
         mujoco.mj_setState(self._engine, self.data, arrays["engine"], _STATE)
         mujoco.mj_forward(self._engine, self.data)
-        # which changed where the solver starts; that belongs to the state
+        # this has changed where the solver starts, which belongs to the state
         mujoco.mj_setState(self._engine, self.data, arrays["engine"], _STATE)
 
 
 def _refuse_nonsense(speed: Floats) -> None:
-    if not speed.dot(speed) < TOO_FAST**2:  # nor is NaN less
+    if not speed.dot(speed) < TOO_FAST**2:  # also if it is NaN
         raise SimulationError(
             f"the simulation diverges at a speed of {np.abs(speed).max():g} (m/s or rad/s): the"
             " vehicle is crushed, falls for ever, or time_step is too long for it"

@@ -1,4 +1,4 @@
-"""What of a scene a vehicle can stand on or run into.
+"""The parts of a scene that a vehicle can stand on or run into.
 
 A scene is made for rays: triangles without an inside. An engine wants solids, so
 
@@ -7,8 +7,9 @@ A scene is made for rays: triangles without an inside. An engine wants solids, s
 - any other connected part becomes an upright box or cylinder, whichever is smaller around it,
 - a movable body becomes one box in its own frame.
 
-Leaves and twigs give way, and what begins higher above the ground than a vehicle reaches is left
-out; so a tree is its trunk. A part that is hollow (a room whose walls hang together) becomes solid.
+Leaves and twigs do not resist, and parts that begin higher above the ground than a vehicle reaches
+are left out, so a tree is only its trunk. A hollow part (a room whose walls are connected) becomes
+solid.
 """
 
 import math
@@ -47,9 +48,9 @@ class Terrain:
     rotation: Floats  # (3, 3), terrain to world
 
     def height_at(self, x: float, y: float) -> float:
-        """The height of the terrain, which is not tilted, at a place; NaN beside it.
+        """The height of the terrain, which is not tilted, at a place; NaN outside of it.
 
-        Each cell is two triangles that meet on the diagonal from its lower to its upper corner.
+        Each cell is two triangles that share the diagonal from its lower to its upper corner.
         """
         local = self.rotation.T @ (np.array([x, y, 0.0]) - self.position)
         rows, columns = self.heights.shape
@@ -83,7 +84,7 @@ class Solid:
         return float(self.position[2] + self.half_size[2])
 
     def is_at(self, x: float, y: float) -> bool:
-        """Whether a point lies in the rectangle around it."""
+        """Whether a point is in the rectangle around it."""
         offset = (np.array([x, y, 0.0]) - self.position) @ turn_z(self.yaw)
         return bool((np.abs(offset[:2]) <= self.half_size[:2]).all())
 
@@ -100,7 +101,7 @@ class Solid:
 
 @dataclass(frozen=True)
 class SolidScene:
-    """All that is solid in a scene."""
+    """All solid parts of a scene."""
 
     terrains: tuple[Terrain, ...]
     solids: tuple[Solid, ...]
@@ -214,7 +215,7 @@ def _components(vertices: NDArray[Any], faces: NDArray[np.int64]) -> NDArray[np.
     while True:
         before = label.copy()
         np.minimum.at(label, corners, label[corners].min(axis=1, keepdims=True))
-        label = label[label]  # what my number has learned, I know too
+        label = label[label]  # each vertex takes over what the vertex of its number has learned
         if np.array_equal(label, before):
             return label[place]
 
@@ -232,7 +233,7 @@ def _slab(name: str, corners: Floats) -> Solid | None:
 
 
 def _obstacle(name: str, corners: Floats, ground: Callable[[float, float], float]) -> Solid | None:
-    """What stands in the way: the smaller one of an upright box and an upright cylinder."""
+    """An obstacle: the smaller one of an upright box and an upright cylinder around a part."""
     low, high = corners[:, 2].min(), corners[:, 2].max()
     middle, half, yaw = _rectangle(corners[:, :2])
     below = ground(*middle)

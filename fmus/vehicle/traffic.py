@@ -92,7 +92,7 @@ TRIPS: dict[str, dict[str, Trip]] = {
 
 
 class Traffic:
-    """Where the bodies of a scene are; those without a trip rest where the scene puts them."""
+    """Where the bodies of a scene are; those without a trip stay where the scene puts them."""
 
     def __init__(self, bodies: tuple[Body, ...], trips: dict[str, Trip]) -> None:
         self._resting = np.array([at_rest(b) for b in bodies]).reshape(len(bodies), STATE_SIZE)
@@ -105,7 +105,7 @@ class Traffic:
     def states(self, times: Floats) -> Floats:
         """The states of all bodies at some times: (times, bodies, STATE_SIZE).
 
-        Those on the way are upright, at the height that the scene gives to each.
+        Bodies that move are upright, at the height that each has in the scene.
         """
         states = np.repeat(self._resting[None], len(times), axis=0)
         for path, travellers in self._travellers.items():
@@ -125,7 +125,7 @@ def at_rest(body: Body) -> Floats:
 
 
 def _on_the_way(path: Oval, distance: Floats, speed: Floats) -> Floats:
-    """States at height 0, a row for each distance."""
+    """States along the path at height 0, a row for each distance."""
     heading = path.heading_at(distance)
     states = np.zeros((len(distance), STATE_SIZE))
     states[:, :2] = path.position_at(distance)

@@ -1,8 +1,8 @@
 """The quick caster: ideal images of scenes too large for one process.
 
-``split`` (or ``PartsWriter``, piece by piece) writes a scene into a directory, divided by facets;
-``cast`` has a crew of workers cast the rays of a ``View`` into the parts. ``photograph`` makes a
-picture of a ``CcdCamera`` of that, ``echoes`` the sweep of a ``WaveformLidar``.
+``split`` (or ``PartsWriter``, piece by piece) divides a scene by facets into parts in a directory.
+``cast`` lets a crew of workers cast the rays of a ``View`` into the parts. ``photograph`` makes a
+picture of a ``CcdCamera`` this way, ``echoes`` a sweep of a ``WaveformLidar``.
 """
 
 from sensor_models.caster.camera import Photograph, photograph

@@ -1,12 +1,13 @@
 r"""Pictures of ``CcdCamera`` from ideal images: a camera in a scene too large for one process.
 
     ideal image    what each ray of the camera sees, from all parts
-    shadows        rays from there to the sun, through all parts
+    shadows        rays from the points hit to the sun, through all parts
     radiance       L = C / π (E_sun (n·s) V + π (L_sky (1 + n_z) / 2 + L_ground (1 - n_z) / 2))
     lens and chip  as of any picture (``camera.ccd``)
 
-C is the value in the parts' bands, linear over wavelengths between them and constant beyond. V is
-1 where the sun is seen. A ray that meets nothing sees sky, ground or sun (``light.scenery``).
+C is the value in the parts' bands, linear over wavelengths between them and constant beyond. V is 1
+for points that see the sun, else 0. A ray that meets nothing sees sky, ground or sun
+(``light.scenery``).
 
 Source: VANE: the quick caster's images are what its camera model takes. Not modelled: surfaces
 other than matt, what hides the sky, light that bounces, media.
@@ -32,9 +33,9 @@ from sensor_models.scene.tracing import RayScene
 
 Floats = NDArray[np.float64]
 
-#: Rays to the sun start so far off the surface, of the distance to the camera or of a metre.
+#: Rays to the sun start this far off the surface, as a share of the distance to the camera or 1 m.
 OFF_SURFACE = 1e-5
-#: Rays whose spectra are held at a time.
+#: How many rays have their spectra in memory at a time.
 SPECTRA = 1 << 16
 
 
@@ -60,7 +61,7 @@ def photograph(
 ) -> Photograph:
     """Take a picture of parts whose bands hold diffuse reflectances.
 
-    ``progress`` is told of the rays of the camera; those to the sun come after.
+    ``progress`` covers the rays of the camera; those to the sun follow.
     """
     if not parts.bands:
         raise ParameterError(f"{parts.directory}: parts without bands have no reflectances to see")
@@ -89,7 +90,7 @@ def _rays_of(
 
 
 def _toward_camera(normal: NDArray[np.float32], along: Floats) -> Floats:
-    """The normals of the sides that are seen: facets are matt on both."""
+    """The normals of the sides that are seen: facets are matt on both sides."""
     own = normal.astype(float)
     away = (own * along).sum(axis=-1) > 0.0
     own[away] *= -1.0
@@ -99,7 +100,7 @@ def _toward_camera(normal: NDArray[np.float32], along: Floats) -> Floats:
 def _sunlit(
     parts: Parts, crew: Crew, light: Light, view: RayGrid, ideal: IdealImage, normal: Floats
 ) -> Floats:
-    """The cosine to the sun where it is seen, else 0; for each ray."""
+    """The cosine to the sun if the point sees it, else 0; for each ray."""
     facing = np.maximum(normal @ light.toward_sun, 0.0)
     rows, columns = np.nonzero(facing > 0.0)
     if not (light.is_sunny and rows.size):
@@ -142,7 +143,7 @@ def _light_of(
 
 
 def _beyond(light: Light, along: Floats) -> Floats:
-    """What rays see that meet nothing."""
+    """What rays see that hit nothing."""
     radiance = np.where(along[:, 2:] >= 0.0, light.sky, light.ground)
     at_sun = light.is_sunny & (along @ light.toward_sun >= light.disc_cosine)
     return np.asarray(radiance + at_sun[:, None] * light.disc)

@@ -1,19 +1,19 @@
 """The quick caster: ideal images of scenes that are divided by facets.
 
-Each part of the scene meets all rays; of what they hit, the nearest counts, and of facets at the
-same distance the lowest:
+All rays are cast into each part of the scene. The nearest hit counts, and of facets at the same
+distance the one with the lowest number:
 
     part 0 --cast--> keys --+
     part 1 --cast--> keys --+--min--> the nearest facet of each ray: range, normal, values
     part 2 --cast--> keys --+
 
-Rays go in blocks of rows, so a worker needs memory for its parts and a block, and whoever waits
-for the image for that image. A part answers for the rays that hit it alone. The minimum has no
-order (``kernels.caster.keys``): the image is the same to the bit for any number of parts and
-workers, in any order, and if a worker is lost midway.
+Rays are cast in blocks of rows, so a worker needs memory for its parts and one block, and the
+caller for the image. The answer of a part has only the rays that hit it. A minimum does not depend
+on order (``kernels.caster.keys``): the image has the same bits for any number of parts and workers,
+in any order, and also if a worker is lost midway.
 
-Source: VANE, quick caster. Not modelled: light; an image holds what facets are, as sensors' models
-take it.
+Source: VANE, quick caster. Not modelled: light. An image holds properties of facets, which models
+of sensors take as input.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ from sensor_models.caster.views import Rays
 from sensor_models.crew import Crew, Failure, Resident, Task
 from sensor_models.kernels.caster.keys import MISS, read_keys, take_nearer
 
-#: Rays of a block, about.
+#: The approximate number of rays in a block.
 BLOCK = 1 << 18
 
 Progress = Callable[[int, int], None]
@@ -53,8 +53,8 @@ class IdealImage:
 def cast(parts: Parts, view: Rays, crew: Crew, progress: Progress | None = None) -> IdealImage:
     """Cast the rays of a view, or others, into all parts.
 
-    ``progress`` is called with how many of the blocks of all parts are done, and how many there
-    are. Parts stay with the workers of the crew, for the next view.
+    ``progress`` is called with the number of finished blocks of all parts, and the number of all
+    blocks. Parts stay with the workers of the crew, for the next view.
     """
     nearest = Nearest(view.shape, len(parts.bands))
     pieces = list(_pieces(view.shape, len(parts.parts), crew.size))
@@ -68,7 +68,7 @@ def cast(parts: Parts, view: Rays, crew: Crew, progress: Progress | None = None)
 
 
 def _tasks(parts: Parts, view: Rays, pieces: "list[Piece]") -> Iterator[Task]:
-    """What workers are asked for."""
+    """The tasks for the workers."""
     for piece in pieces:
         own, first = view.block(piece.first, piece.rows)
         yield Task(Part.cast, (Resident(Part, (parts, piece.part)), own, first, piece.rows))
@@ -85,8 +85,8 @@ class Piece(NamedTuple):
 def _pieces(shape: tuple[int, int], parts: int, workers: int) -> Iterator[Piece]:
     """All blocks of all parts, in an order that suits workers.
 
-    As many parts as there are workers are done with before others are begun, so a worker whose
-    memory does not hold all its parts opens each of them once.
+    As many parts as there are workers are finished before others are begun, so a worker whose
+    memory does not hold all its parts opens each of them only once.
     """
     rows, columns = shape
     step = max(1, BLOCK // columns)
@@ -97,7 +97,7 @@ def _pieces(shape: tuple[int, int], parts: int, workers: int) -> Iterator[Piece]
 
 
 class Nearest:
-    """The nearest hits of all that was told so far."""
+    """The nearest hits of all answers so far."""
 
     def __init__(self, shape: tuple[int, int], bands: int) -> None:
         self._shape = shape
@@ -108,7 +108,7 @@ class Nearest:
         self._values = np.full((count, bands), np.nan, np.float32)
 
     def take(self, first_row: int, hits: Hits) -> None:
-        """Consider what a part says of a block that begins at a row."""
+        """Take the answer of a part for a block that begins at a row."""
         values = np.asarray(hits.values, np.float32)
         found = hits.keys, hits.weights, hits.normals, values
         rest = slice(first_row * self._shape[1], None)

@@ -1,10 +1,11 @@
 """Properties of facets in spectral bands: reflectance, temperature, colour.
 
-A property is given per facet, and is constant there, or per node, and is then interpolated with
-the barycentric weights of a hit: (1 - u - v) p0 + u p1 + v p2. A run tracks at most six bands.
+A property is given for each facet, and is constant on it, or for each node, and is then
+interpolated with the barycentric weights of a hit: (1 - u - v) p0 + u p1 + v p2. A run can have at
+most six bands.
 
-No sensor uses it: it is for programs that trace a scene with the library and shade the hits by
-tables of their own, as quick casters of infrared scenes do. The rows of the quick caster check it.
+The parts of the quick caster use it, and so can programs that trace a scene with the library and
+shade the hits with tables of their own. Other sensors do not.
 
 Source: VANE, quick caster.
 """
@@ -16,12 +17,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from sensor_models.core.quantities import ParameterError
 
-#: Spectral bands of one run.
+#: The most spectral bands of one run.
 MAX_BANDS = 6
 
 
 def check_bands(count: int) -> None:
-    """Refuse a number of spectral bands that a run cannot track."""
+    """Refuse a number of spectral bands that a run cannot have."""
     if not 1 <= count <= MAX_BANDS:
         raise ParameterError(f"bands = {count} is out of range, allowed is 1 to {MAX_BANDS}")
 

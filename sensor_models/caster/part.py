@@ -1,7 +1,7 @@
-"""A part of a scene in memory, with an acceleration structure of its own, and what it answers.
+"""A part of a scene in memory, with its own acceleration structure, and its answers.
 
-Opening a part takes memory for its own facets alone: those of the other parts are never read.
-A part can be sent to another process, which opens it anew.
+Opening a part takes memory only for its own facets: those of other parts are never read. A part
+can be sent to another process, which opens it again.
 """
 
 from pathlib import Path
@@ -18,12 +18,12 @@ from sensor_models.kernels.tracing.arrays import Rays
 from sensor_models.scene.model import Instance, Material, Mesh, Scene, SurfaceKind
 from sensor_models.scene.tracing import RayScene
 
-#: What a facet takes in memory, about: arrays, Embree's copies and its hierarchy.
+#: The approximate memory of a facet: arrays, Embree's copies and its hierarchy.
 BYTES_A_FACET = 170
 
 
 class Hits(NamedTuple):
-    """What some rays of a block hit, an entry for each ray that hit anything."""
+    """The hits of a block, with an entry for each ray that hit anything."""
 
     rays: NDArray[np.int32]  # in the block
     keys: NDArray[np.uint64]  # of kernels.caster.keys
@@ -33,7 +33,7 @@ class Hits(NamedTuple):
 
 
 class Part:
-    """One part of a scene, ready to be cast rays at."""
+    """One part of a scene, ready for rays."""
 
     def __init__(self, parts: Parts, number: int, threads: int = 1) -> None:
         self._made_of = parts, number, threads
@@ -59,7 +59,7 @@ class Part:
         return Part, self._made_of
 
     def __sizeof__(self) -> int:
-        """What it costs to have it elsewhere: schedulers leave it where it is for that."""
+        """The memory that it takes: because of this, schedulers do not move it."""
         return BYTES_A_FACET * self.info.facets
 
     def cast(self, view: AnyRays, first_row: int, rows: int) -> Hits:
@@ -78,7 +78,7 @@ class Part:
         normals = np.empty((count, 3), np.float32)
         self._rays.run(cast_keys, rays, self._facets, keys, faces, weights, normals)
         hit = np.flatnonzero(keys != np.uint64(MISS)).astype(np.int32)
-        if len(hit) < count:  # as a rule, where there are several parts
+        if len(hit) < count:  # usual if there are several parts
             keys, faces, weights, normals = keys[hit], faces[hit], weights[hit], normals[hit]
         found = self._property.at(faces, weights[:, 0], weights[:, 1])
         return Hits(hit, keys, weights, normals, found)
@@ -96,7 +96,7 @@ class _NoProperty:
 
 
 def _property(folder: Path, bands: int) -> "FacetProperty | _NoProperty":
-    """The property of a part's facets; it stays on disk but for the pages that are read."""
+    """The property of a part's facets; only the pages that are used are read from the disk."""
     if bands == 0:
         return _NoProperty()
     values = np.load(folder / "values.npy", mmap_mode="r")

@@ -8,16 +8,16 @@ A directory holds one folder for each part and ``parts.json``, which is written 
                facets.npy      int64 (m,), numbers in the whole, rising
                values.npy      (m, bands) of facets, or (m, 3, bands) of their corners
 
-The origin is one for all parts, and vertices are rounded to float32 relative to it before they
-are divided: where a ray hits a facet is then the same number whatever else lies in its part.
+All parts have one origin, and vertices are rounded to float32 relative to it before the scene is
+divided: where a ray hits a facet is then the same number whatever else is in its part.
 
 Parts are compact: facets are divided at the median of their middles, along the longest side of
-the box around these, again and again. Most rays then pass most parts by, which the top of a
-part's hierarchy tells at once, so that twice the workers take about half the time. What is found
-does not depend on it.
+the box around these, and the halves again in the same way. Most rays then miss most parts, which
+the top of a part's hierarchy shows at once, so twice the workers take about half the time. The
+result does not depend on the division.
 
 A scene that fits in memory is divided by ``split``. A larger one is written piece by piece with
-``PartsWriter``, whose memory is that of a piece.
+``PartsWriter``, which needs memory for one piece.
 """
 
 import json
@@ -41,7 +41,7 @@ INDEX = "parts.json"
 
 @dataclass(frozen=True)
 class PartInfo:
-    """What is known of a part without opening it."""
+    """Facts about a part that are known without opening it."""
 
     facets: int
     nodes: int
@@ -55,16 +55,16 @@ class Parts:
 
     directory: Path
     origin: tuple[float, float, float]
-    bands: tuple[float, ...]  # wavelengths in m, or whatever tells them apart
+    bands: tuple[float, ...]  # wavelengths in m, or other numbers that identify them
     parts: tuple[PartInfo, ...]
 
     @property
     def facets(self) -> int:
-        """How many facets there are in all."""
+        """The number of all facets."""
         return sum(part.facets for part in self.parts)
 
     def folder(self, number: int) -> Path:
-        """Where a part lies."""
+        """The folder of a part."""
         return self.directory / folder_name(number)
 
 
@@ -97,7 +97,7 @@ def read_parts(directory: Path | str) -> Parts:
 class PartsWriter:
     """Writes a scene piece by piece; each piece becomes one part or several.
 
-    ``most_facets`` is what a part may have. Facets are numbered in the order they come.
+    A part has at most ``most_facets``. Facets are numbered in the order in which they are added.
     """
 
     def __init__(
@@ -118,13 +118,13 @@ class PartsWriter:
         self._written: list[PartInfo] = []
         self.facets = 0
         self.directory.mkdir(parents=True, exist_ok=True)
-        (self.directory / INDEX).unlink(missing_ok=True)  # what it lists is overwritten
+        (self.directory / INDEX).unlink(missing_ok=True)  # the parts that it lists are overwritten
 
     def add(self, vertices: ArrayLike, faces: ArrayLike, values: ArrayLike | None = None) -> None:
         """Add a mesh in the world.
 
-        ``values`` are (faces, bands), constant on each facet, or (vertices, bands), interpolated;
-        with as many vertices as faces give (faces, 3, bands), a value for each corner.
+        ``values`` are (faces, bands), constant on each facet, or (vertices, bands), interpolated.
+        If there are as many vertices as faces, give (faces, 3, bands), a value for each corner.
         """
         near = (np.asarray(vertices, float) - self._origin).astype(np.float32)
         triples = np.ascontiguousarray(faces, np.uint32)
@@ -139,7 +139,7 @@ class PartsWriter:
         self.facets += len(triples)
 
     def finish(self) -> Parts:
-        """Write what lists the parts, and return it."""
+        """Write the list of the parts, and return it."""
         tree = {
             "format": FORMAT,
             "facets": self.facets,
@@ -179,7 +179,7 @@ class PartsWriter:
         chosen: NDArray[np.int64],
         values: NDArray[Any] | None,
     ) -> None:
-        """Write some facets, whose numbers rise, as a part of their own."""
+        """Write facets, with rising numbers, as a part."""
         if len(chosen) == 0:
             return
         folder = self.directory / folder_name(len(self._written))
@@ -207,7 +207,7 @@ def compact(
 def divided(
     vertices: NDArray[np.float32], faces: NDArray[np.uint32], count: int
 ) -> Iterator[NDArray[np.int64]]:
-    """Faces in ``count`` compact groups of about the same size: their indices, rising."""
+    """The indices of faces, rising, in ``count`` compact groups of about the same size."""
     middles = vertices[faces].mean(axis=1, dtype=np.float32)
     yield from _halves(middles, np.arange(len(faces)), count)
 
@@ -215,7 +215,7 @@ def divided(
 def _halves(
     middles: NDArray[np.float32], chosen: NDArray[np.int64], count: int
 ) -> Iterator[NDArray[np.int64]]:
-    """Divide a group in two by the longest side of its box, and these likewise."""
+    """Divide a group in two across the longest side of its box, and the halves in the same way."""
     if count <= 1:
         yield np.sort(chosen)
         return

@@ -1,11 +1,11 @@
 """Echoes of ``WaveformLidar`` from ideal ranges: its pulses in a scene too large for one process.
 
-The rays of each pulse are cast into all parts, and what they meet is what the lidar's histogram,
-receiver and extraction get (``WaveformLidar.echoes_of``). Surfaces are matt: a ray at the angle
-theta gets C / pi cos(theta) back, C the value in the band of the lidar's wavelength.
+The rays of each pulse are cast into all parts, and their hits go to the lidar's histogram, receiver
+and extraction (``WaveformLidar.echoes_of``). Surfaces are matt: a ray at the angle theta gets
+C / pi cos(theta) back, where C is the value in the band of the lidar's wavelength.
 
-Source: VANE: the quick caster's range arrays are what its lidar model takes. Not modelled: surfaces
-other than matt, mirrors, glass, media, motion within the sweep.
+Source: VANE, whose lidar model takes the range arrays of the quick caster. Not modelled: surfaces
+that are not matt, such as mirrors and glass, media, motion within the sweep.
 """
 
 import math
@@ -24,9 +24,9 @@ from sensor_models.waveform.lidar import WaveformLidar
 
 Floats = NDArray[np.float64]
 
-#: Rays that are cast at a time.
+#: How many rays are cast at a time.
 RAYS = 1 << 20
-#: How far the nearest band may be from the wavelength of the lidar.
+#: How far the nearest band may be from the lidar's wavelength, as a share of that.
 NEAR = 0.02
 
 
@@ -43,7 +43,7 @@ def echoes(
 ) -> NDArray[np.void]:
     """The echoes of a sweep from one pose, as records of ``waveform.lidar.ECHO``.
 
-    ``progress`` is told of the pulses.
+    ``progress`` counts pulses.
     """
     band, turn = _band_of(parts, lidar.parameters.wavelength), _turn_of(orientation)
     dark = Scene(name="sky", meshes=(), instances=(), materials=(), sky=sky or Sky())
@@ -55,7 +55,7 @@ def echoes(
         starts, along = (vectors @ turn.T for vectors in lidar.rays_of(first, last))
         image = cast(parts, RayGrid(starts + np.array(position), along.astype(np.float32)), crew)
         facing = -(image.normal * along).sum(axis=-1)
-        side = np.where(facing < 0.0, -1.0, 1.0)  # facets are matt on both
+        side = np.where(facing < 0.0, -1.0, 1.0)  # facets are matt on both sides
         lit = side * (image.normal @ sun)
         strength = np.nan_to_num(image.values[..., band]) / math.pi * np.abs(facing)
         rays = np.stack([image.distance, strength, np.abs(facing), lit], axis=-1)
@@ -71,7 +71,7 @@ def _turn_of(orientation: Quaternion) -> Floats:
 
 
 def _band_of(parts: Parts, wavelength: float) -> int:
-    """The band of a wavelength."""
+    """The index of the band of a wavelength."""
     away = [abs(band - wavelength) for band in parts.bands]
     if not away or min(away) > NEAR * wavelength:
         raise ParameterError(

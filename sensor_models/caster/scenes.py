@@ -1,8 +1,8 @@
 """From a scene to its parts: all instances in one list of facets, with a property in bands.
 
-Instances come in the order of the scene, the faces of each in the order of its mesh; this is how
-facets are numbered. Bodies stand where the scene file has them, and volumes of media, which stop
-no ray, are left out.
+Facets are numbered in the order of the instances in the scene, and for each of them in the order of
+the faces of its mesh. Bodies stay where the scene file has them. Volumes of media are left out,
+because they stop no ray.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,13 +32,13 @@ def split(
     """Write a scene into a directory, divided into parts.
 
     Args:
-        scene: what to divide.
-        directory: where the parts go.
-        parts: how many; fewer are made of a scene with fewer facets.
+        scene: the scene to divide.
+        directory: the directory for the parts.
+        parts: their number; a scene with fewer facets than that has fewer parts.
         bands: up to six wavelengths in m, for which diffuse reflectances are taken from the
             materials.
-        properties: what else to take for the facets of some meshes, by index, in each band:
-            reflectance, temperature, colour.
+        properties: values for the facets of some meshes, by index, that replace those of their
+            materials in each band: reflectance, temperature, colour.
     """
     if parts < 1:
         raise ParameterError(f"parts = {parts} is out of range, allowed is at least 1")
@@ -109,10 +109,10 @@ def _of_mesh(
 
 
 def _reflectance(material: Material, band: float) -> float:
-    """What a material sends back diffusely.
+    """The diffuse reflectance of a material.
 
-    Its numbers are for lidars and radars. In the visible it is the colour that counts, as in
-    pictures; clear materials send nothing back there.
+    Its numbers are for lidars and radars. For visible light the colour is used, as in pictures;
+    clear materials have a reflectance of 0 there.
     """
     if not SHORTEST <= band <= LONGEST:
         return material.at(band).diffuse_reflectance

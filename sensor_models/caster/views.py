@@ -1,4 +1,4 @@
-"""Where rays come from: a camera's grid of pixels row by row, or any rays that there are."""
+"""Rays to cast: those of a camera's grid of pixels row by row, or any list of rays."""
 
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -12,14 +12,14 @@ from sensor_models.core.frames import Quaternion, matrix_from_quaternion, unit_o
 
 Floats = NDArray[np.float64]
 
-#: Columns of a grid that holds a list.
+#: The number of columns of a grid that holds a list.
 COLUMNS = 256
-#: Rays that are made at a time: what is between their steps then stays in the processor's cache.
+#: How many rays are made at a time, so that intermediate results stay in the processor's cache.
 AT_A_TIME = 1 << 13
 
 
 class Rays(Protocol):
-    """Rays in rows of neighbours, of which some can be sent elsewhere."""
+    """Rays in rows of neighbours; some rows can be sent to another process."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -29,15 +29,15 @@ class Rays(Protocol):
         """The origin (3,) or origins, and the directions (rows * columns, 3), of some rows."""
 
     def block(self, first_row: int, rows: int) -> "tuple[Rays, int]":
-        """What has to be sent for some rows, and which row of that is the first."""
+        """What has to be sent for some rows, and the first of these rows within it."""
 
 
 def turned(directions: Floats, orientation: Quaternion) -> NDArray[np.float32]:
     """Directions (..., 3) of a sensor's frame in the world, (n, 3).
 
-    Not by a matrix product, whose bits may depend on how many directions there are; and a column
-    at a time, as loops along rows of three take twice as long. Each part makes all rays anew, so
-    with many parts this is most of what casting costs.
+    This is not a matrix product, because its bits may depend on the number of directions, and it
+    is done by columns, because loops along rows of three take twice as long. All rays are made
+    again for each part, so with many parts this is most of the cost of casting.
     """
     x, y, z = (np.ascontiguousarray(part) for part in np.moveaxis(directions, -1, 0))
     turn = matrix_from_quaternion(np.array(unit_orientation(*orientation, name="orientation")))
@@ -88,7 +88,7 @@ class RayGrid:
 
     @classmethod
     def of_list(cls, origins: ArrayLike, directions: ArrayLike) -> "RayGrid":
-        """Rays of a list, (n, 3), as rows of a grid that is filled up with what are no rays."""
+        """Rays of a list, (n, 3), as rows of a grid that is padded with directions of zeros."""
         starts, along = np.asarray(origins, float), np.asarray(directions, np.float32)
         rows = -(-len(along) // COLUMNS)
         room = np.zeros((rows * COLUMNS, 3)), np.zeros((rows * COLUMNS, 3), np.float32)
@@ -108,7 +108,7 @@ class RayGrid:
         return starts, self.directions[own].reshape(-1, 3)
 
     def block(self, first_row: int, rows: int) -> "tuple[RayGrid, int]":
-        """Some rows alone, from their first."""
+        """Only these rows; the first of them is row 0."""
         own = slice(first_row, first_row + rows)
         starts = self.origins if self.origins.ndim == 1 else self.origins[own]
         return RayGrid(starts, self.directions[own]), 0

@@ -1,37 +1,39 @@
-"""Sampling: which samples fall due when a state becomes known, and what they are made of.
+"""Sampling: which samples are due when a state becomes known, and how they are interpolated.
 
 A sensor samples at
 
     t_k = start + k / rate,     k = 0, 1, ...       (rate > 0)
     t_k = k-th known instant                        (rate = 0)
 
-computed from k, never by adding up. The world outside is known at the instants that a master
-reports. A sample falls due with the first state known at or after its instant; its values lie
-between that state and the one before. None is skipped, none is extrapolated, and none depends on
-how the time axis is cut, as far as the cutting does not change what is known of the motion.
+computed from k, never by adding up steps. The state of the world is known at the instants that a
+master reports. A sample is due when the first state at or after its instant becomes known; its
+values are interpolated between that state and the one before. No sample is skipped or
+extrapolated. Other communication steps change a sample only in so far as they give other states to
+interpolate between.
 
-Known state = sample. The instants of a master carry rounding. An instant T counts as that of a
-sample, and its state is taken as it is, if they differ by no more than
+Equal instants. The instants of a master are rounded. A known instant T counts as the instant of a
+sample, and the sample takes its state unchanged, if the two differ by no more than
 
     1e-6 h + n eps max(|start|, |T|),   at most 1e-3 h, at least 4 eps max(|start|, |T|),
     but never more than a quarter of the sampling period
 
-with h the shorter of the last step and the sampling period. Reasons: n instants that were added
-up are off by half a unit in the last place for each addition; those that went through decimals or
-whole nanoseconds are off by some 1e-6 of a step; and the upper bound keeps what is said to
-be a state's instant right to a thousandth of its step however long the run. The stamp is t_k.
+where h is the shorter of the last step and the sampling period. Reasons: each addition of n steps
+makes an error of half a unit in the last place; instants that went through decimals or whole
+nanoseconds are wrong by about 1e-6 of a step; and with the upper bound the instant of a state is
+right to a thousandth of its step, however long the run is. The stamp of the sample is t_k.
 
-One instant given twice (four roundings of the number at most): the later state replaces the
-earlier, so no difference is ever formed across zero time. If nothing but the start is known,
-sample 0 is taken again. That is how a state at initialisation is followed by the one of the first
-step; a jump between them is no motion. Later on, what was sampled stays as it was.
+If one instant is given twice (to within four roundings of the number), the later state replaces
+the earlier one, so differences are never formed over zero time. If only the start is known so far,
+sample 0 is taken again: the state at initialisation is followed by the state of the first step at
+the same instant, and a jump between the two is not a motion. Later on, samples that were taken stay
+as they are.
 
-Bounds. An instant is refused if float64 cannot tell it from the next sample's, because the spacing
-of numbers of its size is more than the sampling period (Unix time in ns), and a step if more
-samples than a bound would fall due in it.
+Bounds. An instant is refused if float64 cannot distinguish it from that of the next sample, because
+the spacing of numbers of its size is more than the sampling period (Unix time in ns). A step is
+refused if more than a given number of samples would be due in it.
 
-The law is compiled (``kernels.math.sampling``), for the steps of scalar sensors; what is here
-serves the sensors that see, which have no compiled step.
+The rule is compiled (``kernels.math.sampling``) for the steps of scalar sensors. The classes here
+use it for sensors that see, which have no compiled step.
 """
 
 import dataclasses
@@ -67,7 +69,7 @@ Vector = NDArray[np.float64]
 Interpolation = Callable[[Vector, Vector, float, float], Vector]
 Sample = tuple[int, float, Vector]
 
-#: More frames than this in one step of a sensor that sees are refused.
+#: A step of a sensor that sees is refused if it has more frames than this.
 MOST_FRAMES = 100_000
 
 
@@ -80,7 +82,7 @@ class SamplingParameters:
         "Hz",
         "Sampling rate; 0 takes one sample per communication step",
         minimum=0.0,
-        maximum=1e6,  # a slip of the pen must not fill the memory in one step
+        maximum=1e6,  # a typing error must not fill the memory in one step
     )
     inputs_at_step_end: bool = boolean(
         False,
@@ -94,7 +96,7 @@ class SamplingParameters:
 
 
 class SampleClock:
-    """Counts the samples of one sensor that has no compiled step; the law is compiled."""
+    """Counts the samples of a sensor without a compiled step; the rule itself is compiled."""
 
     def __init__(self, start: float, rate: float) -> None:
         check_clock(start, rate)
@@ -114,7 +116,7 @@ class SampleClock:
 
     @property
     def only_start_known(self) -> bool:
-        """Whether one state is known, the one at the start."""
+        """Whether the state at the start is the only one known."""
         return bool(self._clock[sampling.KNOWN_STATES] == 1.0)
 
     def is_latest(self, stamp: float) -> bool:
@@ -122,7 +124,7 @@ class SampleClock:
         return abs(stamp - self.latest) <= self._tolerance
 
     def due(self, known_time: float) -> list[tuple[int, float]]:
-        """Take note of a known instant: index and stamp of all samples that fall due with it.
+        """Note a known instant; returns index and stamp of all samples that are due with it.
 
         Raises:
             ParameterError: as ``advance``.
@@ -135,13 +137,13 @@ class SampleClock:
         return start + index / self.rate if self.rate > 0.0 else self.latest
 
     def advance(self, known_time: float) -> range:
-        """Take note of a known instant: the indices of all samples that fall due with it.
+        """Note a known instant; returns the indices of all samples that are due with it.
 
-        The start may be given twice: sample 0 then falls due again.
+        The start may be given twice: sample 0 is then due again.
 
         Raises:
             ParameterError: if time went backwards, is not finite, or the first instant is not
-                the start, if float64 cannot tell samples apart, or if there would be more than
+                the start, if float64 cannot distinguish samples, or if there would be more than
                 ``MOST_FRAMES``. The clock then stays as it was.
         """
         found, first, after, tolerance = sampling.due(
@@ -168,7 +170,7 @@ class SampleClock:
 
 
 def check_clock(start: float, rate: float) -> None:
-    """Refuse a start or a rate that no clock can have."""
+    """Refuse a start or a rate that a clock cannot have."""
     if not math.isfinite(start):
         raise ParameterError(f"start time = {start} s is not a finite number")
     if not 0.0 <= rate < math.inf:
@@ -176,12 +178,12 @@ def check_clock(start: float, rate: float) -> None:
 
 
 def new_clock(start: float) -> Vector:
-    """A clock that knows no instant, as the kernels take it."""
+    """A clock without a known instant, as an array for kernels."""
     return np.array([start, -math.inf, 0.0, 0.0])
 
 
 def check_clock_state(saved: Vector) -> None:
-    """Refuse four values that are no state of a clock."""
+    """Refuse four values that cannot be the state of a clock."""
     start, latest, next_index, known_states = (float(value) for value in saved)
     counts = next_index.is_integer() and known_states.is_integer()
     if not (math.isfinite(start) and latest < math.inf and counts):
@@ -195,7 +197,7 @@ def check_clock_state(saved: Vector) -> None:
 def refuse_instant(
     reason: int, clock: Vector, rate: float, known_time: float, most: int
 ) -> NoReturn:
-    """Say why an instant is refused; the reason is one of ``kernels.math.sampling``."""
+    """Raise an error for a refused instant; reasons are numbers of ``kernels.math.sampling``."""
     start, latest = clock[sampling.START], clock[sampling.LATEST]
     if reason == sampling.NOT_FINITE:
         raise ParameterError(f"time = {known_time} s is not a finite number")
@@ -221,8 +223,8 @@ def refuse_instant(
 class Timeline:
     """Turns known states into samples, by a clock and an interpolation between two states.
 
-    States are vectors as the interpolation takes them (``kernels.math.motion``). They are kept and
-    handed on, not copied: do not write to one after it was pushed, nor to a sample.
+    States are vectors in the form of the interpolation (``kernels.math.motion``). They are kept and
+    passed on without copying: do not change one after it was pushed, and do not change a sample.
     """
 
     def __init__(self, clock: SampleClock, interpolate: Interpolation) -> None:
@@ -231,7 +233,7 @@ class Timeline:
         self._values: Vector = np.empty(0)
 
     def push(self, time: float, values: Vector) -> list[Sample]:
-        """The samples that fall due with the state at an instant: index, stamp, values.
+        """The samples that are due with the state at an instant: index, stamp, values.
 
         Raises:
             ParameterError: as ``SampleClock.due``; the timeline then stays as it was.

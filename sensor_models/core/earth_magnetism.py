@@ -1,8 +1,8 @@
 """The magnetic field of the Earth by place and date.
 
-It is that of the World Magnetic Model WMM2025 (NOAA/NCEI and British Geological Survey; degree 12,
-valid from 2025.0 to 2030.0), evaluated by the package ``pygeomag``. In the world of a georeference
-with the heading psi it is
+The field is that of the World Magnetic Model WMM2025 (NOAA/NCEI and British Geological Survey;
+degree 12, valid from 2025.0 to 2030.0), evaluated by the package ``pygeomag``. In the world of a
+georeference with the heading psi it is
 
     x = E cos(psi) - N sin(psi),    y = E sin(psi) + N cos(psi),    z = U
 
@@ -21,7 +21,7 @@ Vector = tuple[float, float, float]
 
 TESLA_PER_NANOTESLA = 1e-9
 
-#: What WMM2025 is made for: decimal years, and heights in m over the WGS84 ellipsoid.
+#: The range of WMM2025: decimal years, and heights in m over the WGS84 ellipsoid.
 VALID_YEARS = (2025.0, 2030.0)
 VALID_HEIGHTS = (-1000.0, 850_000.0)
 
@@ -70,8 +70,8 @@ def decimal_year(date: datetime.date) -> float:
 
 @cache
 def _world_magnetic_model() -> Any:
-    """WMM2025 by name: the package's own default is whatever model is the newest."""
-    # Late, because most fields are given.
+    """WMM2025 by name, because the package's default is the newest model that it has."""
+    # Imported here, because most magnetic fields are given as numbers.
     import pygeomag
     from pygeomag.wmm.wmm_2025 import WMM_2025
 

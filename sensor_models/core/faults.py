@@ -1,11 +1,11 @@
 """Faults that a master injects into a signal while the simulation runs.
 
-Model: ``kernels.math.faults`` (CORR). A wave is added to the reading, a
-mode other than none replaces the reading, both after every other stage of the sensor. At the
-sensors a wave starts at time 0 and a square wave spends half of its period up.
+Model: ``kernels.math.faults`` (CORR). A wave is added to the reading; a mode other than none
+replaces the reading. Both happen after every other stage of the sensor. A wave starts at time 0,
+and a square wave is up for half of its period.
 
 A fault is not checked when it is made but when it is applied: a master sets its parts one by one,
-and some set every part to 0 first, so only what is in force at a sample can be judged.
+and some set every part to 0 first, so only the values at a sample can be judged.
 """
 
 from dataclasses import dataclass
@@ -61,13 +61,13 @@ class Fault:
 
 NO_FAULT = Fault()
 
-#: Read once: faults are checked while the simulation runs.
+#: Read once, because faults are checked while the simulation runs.
 _QUANTITIES = tuple(quantities_of(Fault).items())
 _NEEDS_LIMITS = (FaultMode.on, FaultMode.max, FaultMode.min)
 
 
 def check_fault(fault: Fault, signal: str, has_limits: bool) -> None:
-    """Refuse a fault that cannot be applied to ``signal``, which may have limits or not."""
+    """Refuse a fault that cannot be applied to ``signal``, with or without limits."""
     for field, quantity in _QUANTITIES:
         refusal = quantity.refusal(f"fault.{quantity.name} of {signal}", getattr(fault, field))
         if refusal is not None:
@@ -85,7 +85,7 @@ def check_fault(fault: Fault, signal: str, has_limits: bool) -> None:
 
 
 def pack_fault(fault: Fault) -> NDArray[np.float64]:
-    """A fault as the kernels take it."""
+    """A fault as an array for kernels."""
     packed = np.empty(kernel.FAULT_SIZE)
     packed[kernel.MODE] = fault.mode
     packed[kernel.VALUE] = fault.value
@@ -97,9 +97,9 @@ def pack_fault(fault: Fault) -> NDArray[np.float64]:
 
 
 class FaultPort:
-    """Where the faults on one signal come in: checks and packs a fault when it changes.
+    """Checks and packs the faults on one signal, only when they change.
 
-    It holds no state of the sensor, only the newest fault in two forms.
+    It holds the newest fault in two forms, and no state of the sensor.
     """
 
     def __init__(self, signal: str, *, has_limits: bool) -> None:
@@ -109,7 +109,7 @@ class FaultPort:
         self._packed = pack_fault(NO_FAULT)
 
     def packed(self, fault: Fault) -> NDArray[np.float64]:
-        """``fault`` as the kernels take it; ``ParameterError`` if it cannot be applied."""
+        """``fault`` as an array for kernels; ``ParameterError`` if it cannot be applied."""
         if fault is not self._fault:
             check_fault(fault, self.signal, self.has_limits)
             self._packed = pack_fault(fault)

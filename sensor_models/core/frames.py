@@ -1,8 +1,8 @@
-"""The motion of a body as the outside gives it, and rotations.
+"""The motion of a body as a master gives it, and rotations.
 
 The world is right-handed with z up. A quaternion (w, x, y, z) of unit length takes vectors of
-the body to the world. ``kernels.math.motion`` has the compiled side: the same state as a flat
-vector, whose order is that of the fields here.
+the body to the world. The compiled counterpart is ``kernels.math.motion``: there the same state is
+a flat vector in the order of the fields here.
 """
 
 import dataclasses
@@ -40,7 +40,7 @@ Quaternion = tuple[float, float, float, float]
 
 IDENTITY: Quaternion = (1.0, 0.0, 0.0, 0.0)
 
-#: A quaternion shorter than this is noise of whatever made it, and no orientation.
+#: A quaternion shorter than this is numerical noise and not an orientation.
 SHORTEST = 1e-6
 
 
@@ -48,8 +48,8 @@ SHORTEST = 1e-6
 class BodyState:
     """The pose and the velocities of the body that a sensor is mounted on.
 
-    Not checked when made: a state comes anew with each step, and which of its values are bad is
-    said by who takes it (``quantities.check``, ``normalised_orientation``).
+    It is not checked when made, because each step makes a new one; the code that uses it checks it
+    (``quantities.check``, ``normalised_orientation``).
     """
 
     position: tuple[float, float, float] = real(
@@ -104,7 +104,7 @@ class MountParameters:
     def __post_init__(self) -> None:
         check(self)
         orientation = unit_orientation(*self.orientation, name="mount.orientation")
-        object.__setattr__(self, "orientation", orientation)  # frozen for everybody else
+        object.__setattr__(self, "orientation", orientation)  # the dataclass is frozen
 
 
 def unit_orientation(
@@ -123,10 +123,10 @@ def unit_orientation(
 def normalised_orientation(
     w: float, x: float, y: float, z: float, name: str = "body.orientation"
 ) -> tuple[Quaternion, bool]:
-    """An orientation as given from outside, at unit length, and whether it is connected.
+    """An orientation from a master at unit length, and whether it is connected.
 
-    Four exact zeros mean that nothing is connected: the identity then stands in, as some masters
-    send zeros before anything else. Any other quaternion without direction is refused.
+    Four exact zeros mean that nothing is connected, because some masters send zeros before anything
+    else: the identity is used then. Any other quaternion without direction is refused.
     """
     if w == x == y == z == 0.0:
         return IDENTITY, False

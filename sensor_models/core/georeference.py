@@ -1,4 +1,4 @@
-"""Where on the Earth a world lies: its origin on the WGS 84 ellipsoid, and its heading.
+"""Where on the Earth a world is: its origin on the WGS 84 ellipsoid, and its heading.
 
 The world of a scene is the plane that touches the Earth at the origin, with z up; without a
 heading, x points east and y north. ``kernels.gnss.geodesy`` has the equations.
@@ -62,12 +62,12 @@ class Georeference:
 
     @property
     def ecef(self) -> Floats:
-        """Where the origin is, Earth-fixed."""
+        """The origin in Earth-fixed coordinates."""
         return np.array(ecef_of_geodetic(self.latitude, self.longitude, self.height))
 
     @property
     def axes(self) -> Floats:
-        """The axes x, y and z of the world as rows, Earth-fixed."""
+        """The axes x, y and z of the world as rows, in Earth-fixed coordinates."""
         return np.array(world_axes(self.latitude, self.longitude, self.heading))
 
     def to_geodetic(self, point: ArrayLike) -> tuple[float, float, float]:

@@ -1,4 +1,4 @@
-"""Parameters of a sensor from their names: those of a preset, and settings on top of them.
+"""Parameters of a sensor by their names: those of a preset, and settings that win over them.
 
 Names are those of the FMU's parameters (``pattern.columns``, ``noise.azimuth_sigma``,
 ``mount.position.z``, ``sample_rate``, ``seed``). A setting is a value, or what a person types: a
@@ -16,7 +16,7 @@ SWITCHES = {"true": True, "false": False, "1": True, "0": False}
 
 
 def named_parameters(spec: SensorSpec, values: Mapping[str, Any]) -> Groups:
-    """The parameters of a sensor with these values, and the defaults of the others."""
+    """The parameters of a sensor with these values, and defaults for the others."""
     known = {name: quantity for name, quantity, _ in scalars_of(spec.all_parameters)}
     for name in values:
         if name not in known:
@@ -31,7 +31,7 @@ def _unknown(name: str, sensor: str, known: Iterable[str]) -> str:
 
 
 def _value(name: str, quantity: Quantity, given: Any) -> Any:
-    """A value of the quantity's own type; a text is read."""
+    """A value in the quantity's own type; a text is parsed."""
     if quantity.choices is not None and given in quantity.choices.__members__:
         return quantity.choices[given]
     if not isinstance(given, str) or quantity.kind == "string":

@@ -1,11 +1,13 @@
-"""Where a sensor sits on its body: as mounted, or drawn at random, as learning wants it.
+"""Where a sensor sits on its body: as mounted, or drawn at random for training of networks.
 
 With randomisation, each component of the translation and each of the angles roll, pitch, yaw is
 uniform within its limits, which replace the mount's own pose. The rotation is about the turned
-axes x, y, z in that order: R = R_x(roll) R_y(pitch) R_z(yaw). Drawn once a run, by a camera for
-every frame if it is told to; a draw is a function of (seed, sensor, run or frame, axis).
+axes x, y, z in that order: R = R_x(roll) R_y(pitch) R_z(yaw). The pose is drawn once for each run;
+a camera can also draw it for each frame. A draw is a function of (seed, sensor, run or frame,
+axis).
 
-Source: GYM, whose limits are the defaults. Its comments swap minimum and maximum; the names hold.
+Source: GYM, whose limits are the defaults. Its comments swap minimum and maximum; its names are
+right.
 """
 
 import math

@@ -1,7 +1,7 @@
 """What the compiled step of a scalar sensor is made of, and where its variables are.
 
-A model gives a ``Plan``; a ``Storage`` has the values of what the plan names. ``step`` makes a
-sensor in steps of both.
+A model gives a ``Plan``; a ``Storage`` has the values of the variables that the plan names. A
+``step.Step`` is made of both.
 """
 
 from collections.abc import Mapping
@@ -55,13 +55,13 @@ class Plan:
         function: the step, as Numba's ``cfunc`` makes it.
         reading: the dataclass of its outputs.
         truth: names of the inputs that are interpolated, all Reals.
-        parameters, keys, state: of the model.
-        rate: ticks of the clock per second, 0 for one at each known instant.
+        parameters, keys, state: arrays of the model.
+        rate: ticks of the clock per second; 0 for one tick at each known instant.
         faults: held inputs, by signal.
         inputs: names of the other held inputs, all Reals.
-        extra: held values that only Python knows, as long as nothing is watched.
-        nowhere: numbers of a sample that belong to no output, behind those of the reading.
-        is_body: whether ``truth`` is the state of a body, and begins like ``BodyState``.
+        extra: held values that only Python can provide (``Step.give``, or its ``resolve``).
+        nowhere: names of numbers of a sample that are not outputs, after those of the reading.
+        is_body: whether ``truth`` is the state of a body, beginning like ``BodyState``.
         needs_velocities: whether a body that moves without velocities is worth a warning.
         own: further words of the table, numbers or arrays, by their place.
     """
@@ -87,7 +87,7 @@ class Plan:
         return [*parts, *((name, at.REAL) for name in self.inputs)]
 
     def outputs(self) -> list[tuple[str, int]]:
-        """Names and types of the outputs but Strings, in the order of the kernels."""
+        """Names and types of all outputs except Strings, in the order of the kernels."""
         reading = [
             (name, _TYPE_OF_KIND[quantity.kind])
             for quantity in quantities_of(self.reading).values()
@@ -107,7 +107,7 @@ class Storage:
 
     @staticmethod
     def of(plan: Plan) -> "Storage":
-        """Arrays of a sensor's own, at the start values of a body or joint at rest."""
+        """New arrays, with the start values of a body or joint at rest."""
         names = [*((name, at.REAL) for name in plan.truth), *plan.held(), *plan.outputs()]
         places: dict[str, int] = {}
         counts = [0, 0, 0]

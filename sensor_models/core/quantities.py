@@ -10,12 +10,13 @@ means::
         def __post_init__(self) -> None:
             check(self)
 
-The FMU's variables, their units and their ranges are made from the same declaration, under
-``name`` if it differs from the field's own (``noise_rms`` is ``noise.rms`` at the FMU).
-Ranges are closed. A vector is a tuple with one suffix a component (``bias`` -> ``bias.x``...).
+The FMU's variables, their units and their ranges are made from the same declaration. ``name`` is
+the name at the FMU if it differs from that of the field (``noise_rms`` is ``noise.rms`` there).
+Ranges are closed. A vector is a tuple with one suffix for each component (``bias`` ->
+``bias.x``...).
 
 Sensors of one kind share a declaration: ``{u}`` in a unit stands for the class's own ``UNIT``.
-FMI knows no infinity, so a limit that is not there is ``NO_LIMIT``.
+FMI has no infinity, so ``NO_LIMIT`` stands for a limit that does not exist.
 """
 
 import dataclasses
@@ -32,12 +33,12 @@ Kind = Literal["real", "integer", "boolean", "string", "choice"]
 
 
 class ParameterError(ValueError):
-    """A value that a model cannot work with; the message names field, value and range."""
+    """A value that a model cannot use; the message names field, value and range."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Quantity:
-    """What is known of one declared field."""
+    """The declaration of one field."""
 
     kind: Kind
     name: str
@@ -50,7 +51,7 @@ class Quantity:
     choices: type[IntEnum] | None = None
 
     def parts(self, value: Any) -> Iterator[tuple[str, Any]]:
-        """The scalar parts of a value: (dotted name, value), one unless it is a vector."""
+        """The scalar parts of a value as (dotted name, value); one, unless it is a vector."""
         if not self.components:
             yield self.name, value
             return
@@ -90,7 +91,7 @@ class Quantity:
 
 
 def _short(number: float) -> str:
-    """A limit for messages, without digits lost and without digits for nothing."""
+    """A limit for messages, with all digits that it needs and no more."""
     return f"{number:g}" if float(f"{number:g}") == number else f"{number!r}"
 
 
@@ -150,7 +151,7 @@ def string(default: str, description: str, *, name: str = "") -> Any:
 
 
 def choice(default: IntEnum, description: str, *, name: str = "") -> Any:
-    """Declare one item out of an enumeration; its items count from 0."""
+    """Declare a choice of one item of an enumeration, whose items count from 0."""
     return _declare("choice", default, description, choices=type(default), name=name)
 
 

@@ -1,15 +1,15 @@
 """Random numbers as a function of what they are for, not of what was drawn before.
 
-A draw is a function of (seed, sensor, term, sample, lane). A sequential generator would make it
-depend on how many numbers ran before it, and so on how the time axis is cut into steps, on the
-order of sensors and threads, on whether a ray hit, and on whether another error term is switched
-on. With a counter instead, sample k is the same draw in any run that reaches it, a state that is
-restored needs no generator, and each term is switched on alone without shifting the others.
+A draw is a function of (seed, sensor, term, sample, lane). With a sequential generator it would
+depend on how many numbers were drawn before, and so on the length of steps, on the order of sensors
+and threads, on whether a ray hit, and on which other error terms are switched on. With a counter
+instead, sample k is the same draw in any run that reaches it, a saved state needs no generator, and
+switching one term on does not change the noise of the others.
 
-``stream_key`` makes the key of the stream of one error term of one sensor, once, when the sensor
-is set up. The draws themselves are compiled (``kernels.math.philox``): a kernel calls them
-directly, Python calls them from here. Samples count from 0, as a sensor's clock counts them;
-lanes tell apart the draws of one sample (axes, rays).
+``stream_key`` makes the key for one error term of one sensor, once, when the sensor is set up. The
+draws themselves are compiled (``kernels.math.philox``): kernels call them directly, Python calls
+them from here. Samples are numbered from 0 by the sensor's clock; lanes distinguish the draws
+within a sample (axes, rays).
 """
 
 import hashlib
@@ -28,7 +28,7 @@ def stream_key(seed: int, sensor: str, term: str) -> NDArray[np.uint64]:
 
     Args:
         seed: the run's seed, any whole number.
-        sensor: the sensor's identity. Sensors that share it share their noise.
+        sensor: the sensor's identity. Sensors with the same identity have the same noise.
         term: the error term, such as ``noise``.
     """
     digest = hashlib.sha256(encode_stream(seed, sensor, term)).digest()
@@ -40,7 +40,7 @@ def encode_stream(seed: int, sensor: str, term: str) -> bytes:
     """A stream's name as bytes, different for different streams: each part after its length."""
     encoded = b""
     for part in (str(int(operator.index(seed))), sensor, term):
-        # Names come from outside and may hold surrogates; this keeps them apart as well.
+        # Names come from outside and may contain surrogates; this keeps such names different, too.
         data = part.encode("utf-8", "surrogatepass")
         encoded += b"%d:%s" % (len(data), data)
     return encoded

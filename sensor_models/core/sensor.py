@@ -1,21 +1,21 @@
-"""The life of a sensor: one contract for all of them, whether they sample or take frames.
+"""The life of a sensor: one contract for all sensors, whether they sample or take frames.
 
     sensor = spec.make(setup)
-    sensor.begin(inputs)                 the state at the start is known; may come again
-    sensor.advance(inputs, t0, t1)       the state at t1 is known, t0 being the latest before
+    sensor.begin(inputs)                 the state at the start is known; may be called again
+    sensor.advance(inputs, t0, t1)       the state at t1 is known; t0 was the last known instant
     sensor.state(), sensor.restore(a)    all that later results depend on, as arrays
     sensor.close()
 
-``begin`` and ``advance`` give the results that fall due, in order: samples, or frames with their
-files. ``t1`` equals ``t0`` where the state at the start is given again, with the first step; the
-later one counts then. Who drives a sensor takes all results before the next call.
+``begin`` and ``advance`` give the results that are due, in order: samples, or frames with their
+files. If the first step gives the state at the start again, ``t1`` equals ``t0``, and the later
+state counts. The caller must take all results before the next call.
 
-When something falls due is said by a part of the sensor: ``SampledSensor`` has a sampling clock
+A part of the sensor decides what is due: ``SampledSensor`` has a sampling clock
 (``clock.Timeline``), sensors that see have schedules of their own.
 
-A step that is refused has changed nothing: a sampled sensor goes back to what it was before. A
-sensor that sees refuses bad inputs before it takes a frame; if it is interrupted between two
-frames of a step, the next call goes on after the last one that was taken.
+A step that is refused changes nothing: a sampled sensor returns to its previous state. A sensor
+that sees refuses bad inputs before it takes a frame; if it is interrupted between two frames of a
+step, the next call continues after the last frame that was taken.
 """
 
 import math
@@ -36,32 +36,32 @@ Arrays = dict[str, NDArray[Any]]
 
 @dataclass(eq=False)
 class Held:
-    """The held inputs from some instant on, and the scene that they stand for, if any."""
+    """The held inputs from an instant on, and the scene of their handle, if there is one."""
 
     groups: Groups
     scene: Any = None  # a SceneHandle; this layer knows no scenes
 
 
 class Inputs(NamedTuple):
-    """What is known at an instant."""
+    """The inputs at an instant."""
 
-    #: The state of body or joint then; nobody writes to it.
+    #: The state of body or joint at that instant; must not be changed.
     state: Vector
-    #: What holds from then on.
+    #: The held inputs from that instant on.
     held: Held
-    #: What held until then; at the start, the same.
+    #: The held inputs until that instant; at the start, the same.
     before: Held
-    #: The end of the step that they came with; None where there is none, as at the start.
+    #: The end of the step that they belong to; None if there is no step, as at the start.
     end: float | None = None
 
 
 def _ignore(message: str) -> None:
-    """What is done with a warning that nobody takes."""
+    """Ignore a warning, if the setup does not say what to do with it."""
     del message
 
 
 def _nothing() -> None:
-    """What is done after a result whose memory nobody waits for."""
+    """Do nothing after a result whose memory is not reused."""
 
 
 class Result(NamedTuple):
@@ -71,12 +71,12 @@ class Result(NamedTuple):
     time: float
     #: The readings in the order of their declaration, scalar by scalar.
     values: tuple[Any, ...]
-    #: The files of a frame (``output.frame_files.FrameFile``), the main one first; none if no
-    #: files are wanted.
+    #: The files of a frame (``output.frame_files.FrameFile``), the main one first; empty if
+    #: files are not wanted.
     files: tuple[Any, ...] = ()
-    #: What the index of files says of it.
+    #: What the index of files says about the frame.
     known: Mapping[str, object] = {}
-    #: Gives back the memory of the files; called once, when they are written or not wanted.
+    #: Releases the memory of the files; called once, when they are written or not wanted.
     done: Callable[[], None] = _nothing
 
 
@@ -86,18 +86,18 @@ class Setup:
 
     spec: SensorSpec
     parameters: Groups
-    #: Whose random numbers these are: equal ones share their noise.
+    #: The identity for random numbers: sensors with the same one have the same noise.
     identity: str
-    #: The instant that sampling starts at.
+    #: The instant at which sampling starts.
     start: float = 0.0
     #: Whether the files of frames are wanted.
     files: bool = False
-    #: Takes what is allowed but seldom meant, as sentences.
+    #: Takes warnings: sentences about settings that are allowed but rarely intended.
     warn: Callable[[str], None] = _ignore
 
     @property
     def sampling(self) -> SamplingParameters:
-        """Rate, seed, and what the inputs of a step describe."""
+        """Rate, seed, and whether inputs describe the beginning or the end of a step."""
         return self.parameters.of(SamplingParameters)
 
 
@@ -108,7 +108,7 @@ class Sensor(Protocol):
         """The results at the start, whose inputs are given; may be called again."""
 
     def advance(self, inputs: Inputs, t0: float, t1: float) -> Iterable[Result]:
-        """The results that fall due when the inputs at ``t1`` become known."""
+        """The results that are due when the inputs at ``t1`` become known."""
 
     def state(self) -> Arrays:
         """All that later results depend on, as arrays."""
@@ -117,15 +117,15 @@ class Sensor(Protocol):
         """Continue from ``state()`` of this or an equal sensor; a ValueError changes nothing."""
 
     def close(self) -> None:
-        """Give back what the sensor holds."""
+        """Release what the sensor holds."""
 
 
 class SampledModel(Protocol):
-    """What measures one sample after the other."""
+    """A model that measures one sample after the other."""
 
     @property
     def state(self) -> NDArray[np.float64]:
-        """All that changes, as a copy; assigned, it continues from there."""
+        """Everything that changes, as a copy; assigning it continues from there."""
 
     @state.setter
     def state(self, state: NDArray[np.float64]) -> None: ...
@@ -134,7 +134,7 @@ class SampledModel(Protocol):
         """Back to before the first sample."""
 
 
-#: One sample as an instance of the reading: number, instant, state of body or joint, held inputs.
+#: Gives a sample as an instance of the reading, from number, instant, state and held inputs.
 Measure = Callable[[int, float, Vector, Held], Any]
 
 
@@ -170,7 +170,7 @@ class SampledSensor:
         return self.advance(inputs, self._start, self._start)
 
     def advance(self, inputs: Inputs, t0: float, t1: float) -> Iterator[Result]:
-        """The samples that fall due."""
+        """The samples that are due."""
         held = inputs.held
         timeline, model = self._timeline, self._model
         before = timeline.state, model.state
@@ -178,7 +178,7 @@ class SampledSensor:
             for index, stamp, state in timeline.push(t1, inputs.state):
                 if index == 0:
                     model.reset()  # the initial state may be given twice: the later one counts
-                # An input holds from the state it was set with; samples before it have the last.
+                # Held inputs count from their own state on; earlier samples have the last ones.
                 is_new = index == 0 or timeline.clock.is_latest(stamp)
                 now = held if is_new else inputs.before
                 yield Result(index, stamp, self._finite(self._measure(index, stamp, state, now)))
@@ -187,7 +187,7 @@ class SampledSensor:
             raise
 
     def _finite(self, reading: Any) -> tuple[Any, ...]:
-        """The values of a reading; one that is no number comes from inputs that are too large."""
+        """The values of a reading; it is refused if one of them is not finite."""
         values = self._flatten(reading)
         for place in self._numbers:
             if not math.isfinite(values[place]):
@@ -215,4 +215,4 @@ class SampledSensor:
         self._model.state = model
 
     def close(self) -> None:
-        """Memory is all that it holds."""
+        """Nothing to release."""

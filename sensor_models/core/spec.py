@@ -1,9 +1,9 @@
-"""What a sensor is, declared once and without FMI.
+"""The declaration of a sensor, made once and without FMI.
 
-A ``SensorSpec`` names everything that others need to know of a sensor: its parameters, its inputs,
-its readings, its files, and where its model is. FMUs, their descriptions and reference pages, the
-command lines, the checks of presets and the tests of all sensors are made from it (``catalog``).
-A sensor is an object with one life, whatever it measures (``sensor``).
+A ``SensorSpec`` has everything that other code needs to know of a sensor: its parameters, its
+inputs, its readings, its files, and the function that makes it. FMUs, their descriptions and
+reference pages, the command lines, the checks of presets and the tests of all sensors are made from
+it (``catalog``). The contract of the sensor itself is in ``sensor``.
 
 Quantities are declared in dataclasses (``quantities``). A ``Group`` is one of these with a prefix
 before the names of its quantities, so that a sensor may have the same dataclass several times.
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Names of the parameters that choose a preset, and of what keeps its own value beside it.
+#: Names of the parameters that choose a preset, and that list what keeps its own value beside it.
 PRESET, PRESET_EXCEPT = "preset", "preset_except"
-#: Names of the input that stands for a scene, and of the parameter that names one instead.
+#: Names of the input for the handle of a scene, and of the parameter that names a scene instead.
 SCENE_HANDLE, SCENE = "scene_handle", "scene"
 
-#: What any sensor imports, and what those import besides that load scenes.
+#: Packages that every sensor imports, and further ones of sensors that load scenes.
 PACKAGES = ("numpy", "tomli")
 SCENE_PACKAGES = ("embreex", "pillow", "pydantic", "trimesh")
 
 
 @dataclass(frozen=True)
 class Group:
-    """A dataclass of quantities as part of a sensor, their names behind a prefix."""
+    """A dataclass of quantities as part of a sensor, with a prefix before their names."""
 
     declaring: type
     prefix: str = ""
@@ -84,7 +84,7 @@ class Groups:
         return instance
 
     def by_name(self) -> dict[str, Any]:
-        """All values by their full names, as an index of files tells them."""
+        """All values by their full names, in the form of an index of files."""
         return {
             group.name(name): part
             for group, instance in self.instances.items()
@@ -100,7 +100,7 @@ def scalars_of(groups: Iterable[Group]) -> list[tuple[str, Quantity, Any]]:
 
 @dataclass(frozen=True)
 class PresetParameters:
-    """Which product the sensor is."""
+    """The choice of a product."""
 
     preset: str = string(
         "",
@@ -117,7 +117,7 @@ class PresetParameters:
 
 @dataclass(frozen=True)
 class LogParameters:
-    """Where results go together with those of other sensors."""
+    """The log that results go to, together with those of other sensors."""
 
     log: str = string(
         "",
@@ -152,28 +152,28 @@ class MessagePorts(Protocol):
 
     @property
     def parameters(self) -> tuple[Group, ...]:
-        """What messages are made by."""
+        """The parameters of messages."""
 
     @property
     def inputs(self) -> tuple[Group, ...]:
-        """The variables of messages that are taken; each group is one message."""
+        """The input variables; each group is one message."""
 
     @property
     def outputs(self) -> tuple[Group, ...]:
-        """The variables of messages that are given; each group is one message."""
+        """The output variables; each group is one message."""
 
     def mime_type(self, name: str) -> str:
         """The type of the message that a group is about."""
 
     def wanted(self, parameters: Groups) -> bool:
-        """Whether messages are to be made."""
+        """Whether messages are made with these parameters."""
 
     def open(self, setup: "Setup") -> Any:
-        """What makes them for one sensor."""
+        """The object that makes the messages of one sensor."""
 
 
 def all_depend(output: str, given: str) -> bool:
-    """Whether an output depends on an input, where each one depends on all."""
+    """Whether an output depends on an input, for sensors whose outputs depend on all inputs."""
     del output, given
     return True
 
@@ -186,20 +186,20 @@ class SensorSpec:
     text: str
     #: Makes a sensor from its setup.
     create: "Callable[[Setup], Sensor]"
-    #: What is interpolated between two known states (body or joint), in the order of the state.
+    #: Inputs that are interpolated between two known states (body or joint), in that order.
     state: tuple[Group, ...]
-    #: What a sensor reports, besides the number and the time of the sample.
+    #: What the sensor reports, besides number and time of the sample.
     readings: tuple[Group, ...]
     parameters: tuple[Group, ...] = ()
     #: Inputs that hold until they are set again: faults, temperature, the handle of a scene.
     held: tuple[Group, ...] = ()
-    #: The parameters of where results go: records, files.
+    #: The parameters of records and files.
     sinks: tuple[Group, ...] = ()
-    #: What writes the files of its frames (``output.frame_files``); a sensor without gives none.
+    #: What writes the files of its frames (``output.frame_files``); None if it takes no frames.
     frames: Callable[..., Any] | None = None
-    #: Texts among the readings that become files beside a record (``output.text_logs.TextFile``).
+    #: Texts among the readings that are written to files beside a record (``output.text_logs``).
     texts: tuple[Any, ...] = ()
-    #: Outputs that name further files of the newest frame, and what those names end with.
+    #: Outputs that name further files of the newest frame, with the suffixes of these files.
     more_files: tuple[tuple[Group, str], ...] = ()
     #: Messages in memory for other tools, if it has any (``messages.ports``).
     messages: MessagePorts | None = None
@@ -245,11 +245,11 @@ class SensorSpec:
 
     @property
     def needs_scene(self) -> bool:
-        """Whether there is always a scene: one by its name where no handle is given."""
+        """Whether there is always a scene: without a handle, the one that is named."""
         return any(name == SCENE and start for name, _, start in scalars_of(self.parameters))
 
     def inputs_of(self, output: str) -> list[str]:
-        """The inputs that an output depends on; numbers, times and files of samples on none."""
+        """The inputs that an output depends on; numbers, times and files depend on none."""
         own = (Group(SampleOutputs), Group(FrameOutputs), *(g for g, _ in self.more_files))
         if any(output == name for name, _, _ in scalars_of(own)):
             return []
@@ -263,7 +263,7 @@ class SensorSpec:
         """The parameters, from values by their names and the defaults of the others.
 
         Raises:
-            ParameterError: for a name that is none of a parameter, or a value out of its range.
+            ParameterError: for an unknown name, or a value out of range.
         """
         taken = {name: value for name, _, value in scalars_of(self.all_parameters)}
         for name in values:

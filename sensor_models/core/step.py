@@ -7,15 +7,15 @@
     sensor.get("position")
 
 ``kernels.math.stepping`` says what a step does. Each model gives a ``Plan``: its compiled function
-with parameters, state, and the names of what it takes and gives. A ``Storage`` says where the
-values of these names are: in arrays of their own here, in the arrays of an FMU there. ``Step``
-makes the context of both. C may call the function at ``address`` with ``context``, without Python.
-A result other than 0 means that nothing has changed and Python must be entered: ``advance`` then
-warns, asks for what only Python knows, empties the ring of recorded samples, or refuses.
+with parameters, state, and the names of its inputs and outputs. A ``Storage`` says where the values
+of these names are: in new arrays, or in the arrays of an FMU. ``Step`` makes a context from both. C
+code may call the function at ``address`` with ``context``, without Python. A result other than 0
+means that nothing has changed and Python must be entered: ``advance`` then warns, asks for values
+that only Python can provide, empties the ring of recorded samples, or refuses the step.
 
-A step that is refused leaves everything as it was. Samples that are recorded go to a ``Sink``; a
-step with more samples than the ring has room for is done in blocks, and taken back from the sink,
-too, if it is refused half way.
+A step that is refused leaves everything as it was. Recorded samples go to a ``Sink``. A step with
+more samples than the ring has room for is made in blocks; if it is refused half way, its samples
+are also taken back from the sink.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,9 +40,9 @@ from sensor_models.kernels.math import stepping as at
 from sensor_models.kernels.math.faults import FAULT_SIZE
 from sensor_models.kernels.math.motion import ORIENTATION
 
-#: More samples, or inputs of low-passes, than this in one step are refused: a step of a minute.
+#: A step is refused if it has more samples, or inputs of low-passes: it would take a minute.
 MOST_SAMPLES = 10_000_000
-#: Samples that wait for the sink before Python is entered.
+#: How many samples wait for the sink before Python is entered.
 RING_ROWS = 1024
 
 _CAST: tuple[Callable[[float], Any], ...] = (float, int, bool, float)
@@ -56,12 +56,12 @@ NO_ORIENTATION = "body.orientation is all zeros, as if not connected: taken as 1
 
 
 def _ignore(message: str) -> None:
-    """What is done with a warning that nobody takes."""
+    """Ignore a warning, if nothing else is to be done with it."""
     del message
 
 
 class StepError(ValueError):
-    """A saved state that is none of this sensor."""
+    """A saved state that does not belong to this sensor."""
 
 
 class Sink(Protocol):
@@ -97,13 +97,13 @@ class Step:
             plan: of the sensor.
             sampling_parameters: of the run.
             start: instant of the first state.
-            most: more samples, or inputs of low-passes, than this in one step are refused.
-            storage: where inputs and outputs are; arrays of its own if None.
-            warn: is told what is allowed but seldom meant.
+            most: a step is refused if it has more samples, or inputs of low-passes.
+            storage: where inputs and outputs are; new arrays if None.
+            warn: called with warnings about what is allowed but rarely intended.
             sink: takes all samples, if they are recorded.
-            rows: samples that wait for the sink before Python is entered.
-            watched: names of Integers; when one changes, ``resolve`` is asked.
-            resolve: gives the plan's ``extra`` values for those of ``watched``, or refuses.
+            rows: how many samples wait for the sink before Python is entered.
+            watched: names of Integers; when one of them changes, ``resolve`` is called.
+            resolve: returns the plan's ``extra`` values for those of ``watched``, or refuses.
         """
         check_clock(start, plan.rate)
         self._plan = plan
@@ -119,7 +119,7 @@ class Step:
     # ---- arrays ------------------------------------------------------------------------------
 
     def _make_arrays(self, start: float, watched: tuple[str, ...]) -> None:
-        """All that lives as long as the run."""
+        """Make all arrays that live as long as the run."""
         plan = self._plan
         held = len(plan.held()) + plan.extra.size
         self._clock = np.concatenate([new_clock(start), [start, start]])
@@ -134,7 +134,7 @@ class Step:
         self._settings = np.array([plan.rate])
 
     def _places(self, names: Sequence[tuple[str, int]]) -> NDArray[np.int64]:
-        """Where values are; a place outside its array would be somebody else's memory."""
+        """The places of values; a place outside its array is refused."""
         places = np.zeros(len(names), np.int64)
         for number, (name, kind) in enumerate(names):
             if kind == at.NOWHERE:
@@ -145,7 +145,7 @@ class Step:
         return places
 
     def _make_table(self, at_end: bool) -> NDArray[np.int64]:
-        """The context, as ``stepping`` lays it out."""
+        """The context, in the layout of ``stepping``."""
         words = {
             **self._addresses(),
             **self._sizes(),
@@ -157,7 +157,7 @@ class Step:
         table = np.zeros(at.TABLE_SIZE, np.int64)
         for place, word in words.items():
             table[place] = word if isinstance(word, int) else word.ctypes.data
-        self._alive = words  # what the addresses point to
+        self._alive = words  # keeps alive what the addresses point to
         self._context = int(table.ctypes.data)
         return table
 
@@ -218,7 +218,7 @@ class Step:
     # ---- values ------------------------------------------------------------------------------
 
     def set(self, name: str, value: float) -> None:
-        """Set an input of a sensor that has a storage of its own."""
+        """Set an input of a sensor whose storage is its own."""
         kinds = dict(self._plan.held())
         self._storage.arrays[kinds.get(name, at.REAL)][self._storage.places[name]] = value
 
@@ -238,9 +238,9 @@ class Step:
     # ---- steps -------------------------------------------------------------------------------
 
     def observe(self, time: float, end: float | None = None) -> None:
-        """Take in the inputs as the state at an instant, without a step: at the start.
+        """Take the inputs as the state at an instant without a step, that is at the start.
 
-        ``end`` is that of the step that they came with, if there is one.
+        ``end`` is the end of the step that the inputs belong to, if there is one.
 
         Raises:
             ParameterError: as ``advance``.
@@ -252,7 +252,7 @@ class Step:
             self._table[at.OBSERVING] = 0
 
     def advance(self, time: float, duration: float) -> None:
-        """Do a step: take in the inputs, and measure all samples that fall due.
+        """Make a step: take the inputs, and measure all samples that are due.
 
         Raises:
             ParameterError: if inputs, time or readings make no sense; nothing has changed then.
@@ -267,7 +267,7 @@ class Step:
             self._refuse(code, time, duration)
 
     def _call(self, time: float, duration: float) -> int:
-        """The compiled step, as often as something has to be said or found out for it."""
+        """Call the compiled step until it needs no more help from Python."""
         while True:
             code = int(self._function(self._context, time, duration))
             if code == at.WARN_ORIENTATION:
@@ -282,14 +282,14 @@ class Step:
                 return code
 
     def _look_closer(self) -> None:
-        """Find what belongs to the present values of the watched inputs."""
+        """Get the ``extra`` values for the present values of the watched inputs."""
         values = self._storage.arrays[at.INTEGER][self._watched]
         if self._resolve is not None:
             self._extra[:] = self._resolve(tuple(values.tolist()))
         self._noted[:] = values
 
     def _do_in_blocks(self, time: float, duration: float) -> None:
-        """A step with more samples than the ring has room for."""
+        """Make a step with more samples than the ring has room for."""
         self.flush()
         before, first = self.state(), int(self._row_count())
         self._table[at.MAY_STOP] = 1
@@ -308,16 +308,16 @@ class Step:
             self._table[at.MAY_STOP] = 0
 
     def _row_count(self) -> float:
-        """The number of samples on the outputs."""
+        """The number of samples that the outputs show."""
         place = self._storage.places[SAMPLE_COUNT]
         return float(self._storage.arrays[at.INTEGER][place])
 
     def give(self, extra: Floats) -> None:
-        """Set the held values that only Python knows, where nothing is watched."""
+        """Set the ``extra`` values of a sensor without watched inputs."""
         self._extra[:] = extra
 
     def flush(self) -> None:
-        """Hand the samples in the ring to the sink."""
+        """Pass the samples in the ring to the sink."""
         if self._sink is None:
             return
         rows = self._ring[: self._table[at.RING_FILL]].tolist()
@@ -330,7 +330,7 @@ class Step:
     # ---- refusals ----------------------------------------------------------------------------
 
     def _refuse(self, code: int, time: float, duration: float) -> None:
-        """Raise what the number of a refusal stands for."""
+        """Raise the error that the number of a refusal stands for."""
         end = time + duration
         if code == at.NO_STEP:
             raise ParameterError(
@@ -395,9 +395,9 @@ class Step:
 
         Raises:
             StepError: if the arrays are not those of this sensor; nothing has changed then.
-            ParameterError: if they hold what no sensor can have.
+            ParameterError: if they contain values that no sensor can have.
         """
-        own = Step.state(self)  # a kind may have more, which it takes itself
+        own = Step.state(self)  # some sensors have more arrays, which they restore themselves
         if saved.keys() != own.keys() or any(
             saved[name].shape != array.shape or saved[name].dtype != array.dtype
             for name, array in own.items()
@@ -410,7 +410,7 @@ class Step:
             self._check_fault(saved["held"], number)
         self.flush()
         self._put(saved)
-        # what Python has found belongs to other inputs
+        # the values from Python belong to other inputs
         self._noted[:] = -1
         if self._sink is not None:
             self._sink.rewind(int(self._row_count()))

@@ -1,7 +1,7 @@
 """A scalar sensor with a compiled step, by the contract of all sensors (``sensor``).
 
-The model gives the plan of its step (``step``). Here inputs come as the contract has them, in an
-array of the state and in groups; an FMU lets the step read them where its variables are.
+The model gives the plan of its step (``step``). Here inputs come in the form of the contract, as an
+array of the state and as groups; in an FMU the step reads them where the variables are.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,17 +14,17 @@ from sensor_models.core.sensor import Arrays, Held, Inputs, Result, Setup
 from sensor_models.core.step import Sink, Step
 from sensor_models.kernels.math import stepping as at
 
-#: More samples than this in one step are refused: the contract gives them all at once.
+#: A step with more samples is refused, because the contract returns all of them at once.
 MOST_RESULTS = 100_000
 
 
 def _ignore(texts: Mapping[str, str]) -> None:
-    """What is done with texts that nobody shows."""
+    """Ignore texts, if there are no outputs for them."""
     del texts
 
 
 class _Collector:
-    """A sink that keeps the samples of a step, as results of a sensor."""
+    """A sink that keeps the samples of a step as results of a sensor."""
 
     def __init__(self, sensor: "SteppedSensor") -> None:
         self._sensor = sensor
@@ -68,7 +68,7 @@ class SteppedSensor:
         resolve: Callable[[tuple[int, ...]], Floats] | None = None,
         **others: Any,
     ) -> Step:
-        """The step of this sensor, on values that lie somewhere; they share the model's state."""
+        """A step of this sensor on the values of a storage; all steps share the model's state."""
         return Step(
             self._plan,
             self._setup.sampling,
@@ -83,11 +83,11 @@ class SteppedSensor:
 
     @property
     def more_columns(self) -> Sequence[Any]:
-        """Columns of a record (``output.records``) of what results have behind the readings."""
+        """Columns of a record (``output.records``) for the values after the readings."""
         return ()
 
     def result(self, index: int, time: float, values: Sequence[Any]) -> Result:
-        """A sample from its values as the step has them."""
+        """A sample from the values that the step gives."""
         return Result(index, time, tuple(values))
 
     def begin(self, inputs: Inputs) -> list[Result]:
@@ -95,8 +95,8 @@ class SteppedSensor:
         return self.advance(inputs, self._setup.start, self._setup.start)
 
     def advance(self, inputs: Inputs, t0: float, t1: float) -> list[Result]:
-        """The samples that fall due."""
-        del t0  # the step knows it
+        """The samples that are due."""
+        del t0  # the step knows this instant
         places = [self._storage.places[name] for name in self._plan.truth]
         self._storage.arrays[at.REAL][places] = inputs.state
         if inputs.held is not self._held:
@@ -124,4 +124,4 @@ class SteppedSensor:
         self._held = None
 
     def close(self) -> None:
-        """Memory is all that it holds."""
+        """Nothing to release."""

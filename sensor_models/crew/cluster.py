@@ -1,13 +1,13 @@
-"""A crew of a Dask cluster: ``distributed`` schedules, this hands tasks over.
+"""A crew of a Dask cluster: ``distributed`` schedules the tasks that this module gives it.
 
-Residents are futures that the cluster holds. Each has a worker of its own, the one with the fewest
-of them, and tasks go where their resident is. Left to the scheduler, some would be taken to idle
-workers, which make the resident once more for that: memory then does not shrink with the number
-of workers, and two take longer than one. When a worker is lost, its residents and tasks get
-another one here, as the scheduler waits for the worker that they were meant for.
+Residents are futures that the cluster holds. A resident is assigned to the worker with the fewest
+residents, and tasks go where their resident is. The scheduler itself would send some of them to
+idle workers, which would make the resident again: memory would then not shrink with the number of
+workers, and two workers would take longer than one. When a worker is lost, its residents and tasks
+are assigned to another one here, because the scheduler would wait for the lost worker.
 
-Tasks are handed over as there is room for them, so a campaign of a million runs does not burden
-the scheduler with a million keys.
+Tasks are given to the scheduler only as it has room for them, so a campaign of a million runs does
+not burden it with a million keys.
 """
 
 from collections import Counter
@@ -19,11 +19,11 @@ from typing import Any
 
 from sensor_models.crew.tasks import ATTEMPTS, Failure, Outcome, Resident, Task, attempt, failure_of
 
-#: Tasks that the scheduler has at once, for each thread of the cluster.
+#: How many tasks the scheduler has at once, for each thread of the cluster.
 AT_HAND = 4
-#: Without an outcome for so long, s, lost workers are looked for.
+#: If there is no outcome for so long, in s, lost workers are looked for.
 PATIENCE = 1.0
-#: What is said of a task whose workers end, each time.
+#: The failure of a task whose workers end each time.
 ENDED = f"its process ended {ATTEMPTS} times"
 #: In place of a result.
 LOST = object()
@@ -91,18 +91,18 @@ class ClusterCrew:
                 else:
                     del self._given[own.future.key]
                     yield Outcome(own.index, result)
-        finally:  # the caller may have enough: futures that nobody holds are not worked at
+        finally:  # the caller may stop early: futures that nobody holds are not computed
             self._given = {}
 
     def _next(self) -> Any:
-        """The key of a task that is done; None if there is none for long."""
+        """The key of a task that is done; None if none is done for a while."""
         try:
             return self._done.get(timeout=PATIENCE)
         except Empty:
             return None
 
     def _give(self, index: int, task: Task) -> None:
-        """Hand a task over."""
+        """Give a task to the scheduler."""
         homes = {resident: self._home(resident) for resident in task.homes}
         where = next((home.where for home in homes.values()), "")
         arguments = [homes[a].future if isinstance(a, Resident) else a for a in task.arguments]
@@ -137,13 +137,13 @@ class ClusterCrew:
         return set(self._client.nthreads())
 
     def _give_anew(self) -> Iterator[Outcome]:
-        """Hand the tasks of lost workers to others."""
+        """Give the tasks of lost workers to other workers."""
         there = self._workers() | {""}
         self._homes = {r: home for r, home in self._homes.items() if home.where in there}
         lost = [key for key, own in self._given.items() if own.where not in there]
         blamed = set[str]()
         for own in [self._given.pop(key) for key in lost]:
-            if own.where not in blamed:  # the oldest is the one it was at
+            if own.where not in blamed:  # the oldest is the one that it was doing
                 blamed.add(own.where)
                 self._attempts[own.index] += 1
             if self._attempts[own.index] >= ATTEMPTS:
@@ -152,7 +152,7 @@ class ClusterCrew:
                 self._give(own.index, own.task)
 
     def _result(self, own: _Given) -> Any:
-        """What came of a task that is done, ``LOST`` if its worker took it along."""
+        """The result of a task that is done; ``LOST`` if it was lost with its worker."""
         from distributed import KilledWorker
         from distributed import TimeoutError as Late
 
@@ -160,13 +160,13 @@ class ClusterCrew:
             try:
                 result = own.future.result(timeout=PATIENCE)
             except Late as error:
-                if own.future.status == "error":  # it is the task's own
+                if own.future.status == "error":  # the task itself raised it
                     result = failure_of(error)
                 elif own.where not in self._workers() | {""}:
                     return LOST
                 else:
                     continue
-            except KilledWorker as error:  # which the scheduler may notice before we do
+            except KilledWorker as error:  # the scheduler may notice this before us
                 result = Failure(ENDED, str(error))
             except Exception as error:  # a resident failed
                 result = failure_of(error)
@@ -174,7 +174,7 @@ class ClusterCrew:
             return result
 
     def close(self) -> None:
-        """Let the residents go; the cluster stays."""
+        """Release the residents; the cluster stays."""
         self._homes.clear()
         self._client.close()
 
@@ -191,5 +191,5 @@ class ClusterCrew:
 
 
 def _attempt(function: Any, *arguments: Any) -> Any | Failure:
-    """Dask tells arguments that are futures from others only at the top level of a call."""
+    """A call with flat arguments: Dask finds futures only at the top level of arguments."""
     return attempt(function, arguments)

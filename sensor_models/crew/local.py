@@ -1,14 +1,14 @@
 """A crew of processes on this machine.
 
-Each process has a pipe. It is sent two tasks, so that it has the next one at hand when it is done
-with one. Tasks with residents go to the process that has these, and where none has, to that with
-the fewest: a process holds its share and nothing else. When a process ends, whatever ended it,
-another one takes its place, its tasks and its residents. One that fails before it has taken any
-task is not replaced, as the next would fail, too: a script without the guard that new processes
-need, or one that is no file.
+Each process has a pipe and is sent two tasks, so that the next one is there when it has finished
+one. Tasks with residents go to the process that has these residents, or, if none has them, to the
+process with the fewest: each process holds only its share. When a process ends for any reason,
+another one takes over its place, its tasks and its residents. A process that fails before it has
+taken any task is not replaced, because the next one would fail, too: the reason is then a script
+without the guard that new processes need, or a program that is not a file.
 
-Processes end when the crew is closed, and when the process that made it ends, even if it is
-killed: their pipe is then closed.
+Processes end when the crew is closed, and when the process that made it ends, even if that is
+killed, because their pipe is closed then.
 """
 
 import contextlib
@@ -35,9 +35,9 @@ from sensor_models.crew.tasks import (
     attempt,
 )
 
-#: Tasks that a process has at once.
+#: How many tasks a process has at once.
 AT_HAND = 2
-#: Tasks that wait here, for each process, before no more are taken from the caller.
+#: How many tasks wait here, for each process, before no more are taken from the caller.
 WAITING = 64
 #: What a process sends first, in place of the index of a task.
 READY = -1
@@ -46,8 +46,8 @@ READY = -1
 def _serve(pipe: Connection, memory: float) -> None:
     """Do tasks until there are no more.
 
-    A thread takes them in: whoever sends a large one would else wait for the end of the task
-    before it, which may in turn wait for its own large result to be taken.
+    A thread receives them. Otherwise the sender of a large task would wait for the end of the task
+    before it, which may in turn wait for the sender to receive its large result.
     """
     residents, tasks = _Residents(memory), SimpleQueue[tuple[int, Task] | None]()
     threading.Thread(target=_receive, args=(pipe, tasks), daemon=True).start()
@@ -63,7 +63,7 @@ def _serve(pipe: Connection, memory: float) -> None:
 
 
 def _receive(pipe: Connection, tasks: "SimpleQueue[tuple[int, Task] | None]") -> None:
-    """Take in tasks until there are no more."""
+    """Receive tasks until there are no more."""
     try:
         with contextlib.suppress(EOFError, OSError):
             while True:
@@ -77,14 +77,14 @@ def _call(task: Task, residents: "_Residents") -> Any:
 
 
 class _Residents:
-    """What a process holds for its tasks, within a memory; what was used last stays."""
+    """The residents of a process, within a memory limit; those used last are kept."""
 
     def __init__(self, memory: float) -> None:
         self._memory = memory
         self._held: dict[Resident, Any] = {}
 
     def argument(self, argument: Any) -> Any:
-        """The argument of a call, a resident itself for what stands for it."""
+        """The argument of a call; for a ``Resident`` the value that it stands for."""
         if not isinstance(argument, Resident):
             return argument
         value = self._held.pop(argument, None)
@@ -98,7 +98,7 @@ class _Residents:
 
 
 class _Worker:
-    """A process with its pipe and what it was given."""
+    """A process with its pipe and the tasks that it was given."""
 
     def __init__(self, memory: float) -> None:
         context = multiprocessing.get_context("spawn")
@@ -115,7 +115,7 @@ class _Worker:
     def send(self, index: int, task: Task) -> None:
         self.tasks[index] = task
         self.homes.update(task.homes)
-        with contextlib.suppress(OSError):  # it has ended, which is seen when it is waited for
+        with contextlib.suppress(OSError):  # it has ended, which is noticed when it is waited for
             self.pipe.send((index, task))
 
     def end(self) -> None:
@@ -125,10 +125,10 @@ class _Worker:
 
 
 class LocalCrew:
-    """So many processes of this machine. It has one caller at a time.
+    """A crew of ``size`` processes of this machine. It can have one caller at a time.
 
-    ``memory`` in bytes is what the residents of a process may take together, by what they say of
-    themselves; those that were not used for longest go first.
+    ``memory`` in bytes limits the residents of a process together, by the sizes that they report;
+    those that have been unused for longest are removed first.
     """
 
     def __init__(self, size: int, memory: float = math.inf) -> None:
@@ -163,7 +163,7 @@ class LocalCrew:
                 if not any(worker.tasks for worker in self._workers):
                     return
                 yield from self._outcomes(waiting)
-        finally:  # the caller may have enough
+        finally:  # the caller may stop early
             for worker in self._workers:
                 if worker.tasks:
                     self._replace(worker)
@@ -191,7 +191,7 @@ class LocalCrew:
         return min(self._workers, key=lambda w: len(w.tasks))
 
     def _outcomes(self, waiting: deque[tuple[int, Task]]) -> Iterator[Outcome]:
-        """What has come back, after waiting for at least something."""
+        """The outcomes that have come, after waiting for at least one message."""
         by_pipe = {worker.pipe: worker for worker in self._workers if worker.tasks}
         for pipe in wait(list(by_pipe)):
             worker = by_pipe[pipe]  # type: ignore[index]
@@ -207,10 +207,10 @@ class LocalCrew:
             yield Outcome(index, result)
 
     def _begin_again(self, worker: _Worker, waiting: deque[tuple[int, Task]]) -> Iterator[Outcome]:
-        """Have the tasks of a process that has ended done by another one."""
+        """Give the tasks of a process that has ended to another one."""
         worker.process.join()
         code = worker.process.exitcode or 0
-        if not worker.is_ready and code > 0:  # below 0 it was killed
+        if not worker.is_ready and code > 0:  # below 0: killed by a signal
             raise CrewError(
                 f"a process of the crew ended at its start (exit code {code}, what it said is on"
                 " standard error). A script that makes a crew is a file, and does so under"
@@ -218,7 +218,7 @@ class LocalCrew:
             )
         self._replace(worker)
         for place, (index, task) in enumerate(worker.tasks.items()):
-            if place == 0:  # the one it was at
+            if place == 0:  # the one that it was doing
                 self._attempts[index] = self._attempts.get(index, 0) + 1
             if self._attempts.get(index, 0) >= ATTEMPTS:
                 ended = f"its process ended {ATTEMPTS} times ({worker.process.exitcode})"

@@ -1,21 +1,21 @@
-"""What a crew is given and what it gives back."""
+"""The tasks of a crew, and their outcomes."""
 
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-#: Processes that may end while they are at a task before it counts as failed: it may be the cause.
+#: How many processes may end during a task before it counts as failed: it may be the cause.
 ATTEMPTS = 3
 
 
 class CrewError(RuntimeError):
-    """A crew that cannot do anything."""
+    """A crew that cannot work."""
 
 
 @dataclass(frozen=True)
 class Resident:
-    """A value that is made where it is needed, by a call, and stays there for further tasks."""
+    """A value that a process makes by a call when it needs it, and keeps for further tasks."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -30,7 +30,7 @@ class Task:
 
     @property
     def homes(self) -> list[Resident]:
-        """The residents it needs."""
+        """The residents that it needs."""
         return [argument for argument in self.arguments if isinstance(argument, Resident)]
 
 
@@ -44,32 +44,32 @@ class Failure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a task, by its place among those that were given, or what failed."""
+    """The result of a task or its failure, with the task's place among those given."""
 
     index: int
     result: Any
 
 
 class Crew(Protocol):
-    """Whoever does tasks."""
+    """Processes that do tasks."""
 
     @property
     def size(self) -> int:
         """How many tasks are done at once."""
 
     def run(self, tasks: Iterable[Task]) -> Iterator[Outcome]:
-        """Do tasks and give their outcomes as they come, in any order.
+        """Do tasks; returns their outcomes as they come, in any order.
 
-        Tasks are taken from the iterable as there is room for them. One whose function raises,
-        or whose process ends again and again, has a ``Failure`` as its result; the others go on.
+        Tasks are taken from the iterable as there is room for them. A task whose function raises an
+        error, or whose process ends each time, has a ``Failure`` as its result; the others go on.
         """
 
     def close(self) -> None:
-        """Let the residents go, and whoever works for this crew alone."""
+        """Release the residents, and the processes that belong to this crew."""
 
 
 def attempt(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """The result of a call, or the failure that came of it."""
+    """The result of a call, or its failure."""
     try:
         return function(*arguments)
     except Exception as error:
@@ -77,7 +77,7 @@ def attempt(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
 
 
 def failure_of(error: BaseException) -> Failure:
-    """An exception as it is told to who gave the task."""
+    """An exception in the form that the caller gets."""
     kind = type(error).__name__
     message = f"{kind}: {error}" if str(error) else kind
     return Failure(message, "".join(traceback.format_exception(error)))

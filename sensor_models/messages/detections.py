@@ -11,13 +11,13 @@
     beam_id      ring
     classification   clutter for echoes of a medium, else unset
 
-I is the intensity in 1/sr and A the share of the beam that meets the detector, 1 where the beam is
-off. A reflection has the power 10 log10(I pi R^2 / S^2) dB of a detector of radius R, the time of
-flight 2 S / c and the Doppler shift 2 v / lambda.
+I is the intensity in 1/sr and A the share of the beam that meets the detector, 1 if the beam is
+switched off. A reflection has the power 10 log10(I pi R^2 / S^2) dB for a detector of radius R, the
+time of flight 2 S / c and the Doppler shift 2 v / lambda.
 
-Angles are those of our sensors: positive elevation is up. By the letter of ``Spherical3d``, a
-right-handed turn about the new y, it would point down; the lidar and radar models of openMSL take
-it up as well.
+Angles are those of our sensors: positive elevation is up. By the wording of ``Spherical3d``, a
+right-handed rotation about the new y, it would be down; the lidar and radar models of openMSL also
+take it as up.
 
 Source: ASAM OSI 3.8.0, osi_featuredata.proto and osi_sensorview.proto.
 """
@@ -98,20 +98,20 @@ DIRECTION = Record(11, {"all": double_part(1, "x") + double_part(2, "y") + doubl
 
 @dataclass(frozen=True)
 class Optics:
-    """What of a lidar its intensities go by."""
+    """The parameters of a lidar that its intensities depend on."""
 
     wavelength: float  # m
     beam: BeamParameters | None = None  # None: A is 1
     detector_radius: float = 0.01  # m
-    #: Reflectivity of one unit of intensity where these are calibrated; None where they are raw.
+    #: The reflectivity of one unit of intensity if intensities are calibrated; None if raw.
     calibrated: float | None = None
-    #: Raw intensity of one unit where these are counts.
+    #: The raw intensity of one unit if intensities are counts.
     unit: float = 1.0
     one_way_time: bool = False
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "Optics":
-        """Of the parameters of a sensor by their names; of one without light, some."""
+        """From a sensor's parameters by their names; a sensor without light gets defaults."""
         bits, full_scale = int(values.get("intensity.bits", 0)), values.get("intensity.full_scale")
         is_raw = int(values.get("intensity.kind", 0)) == 0
         unit = 1.0
@@ -154,7 +154,7 @@ class Optics:
 def lidar_detections(
     points: Points, radial_velocity: NDArray[np.floating[Any]], optics: Optics | None
 ) -> Bytes:
-    """The detections of a cloud, in its order; without optics nothing is known of intensities."""
+    """The detections of a cloud, in its order; without ``optics`` they have no intensities."""
     columns: dict[str, Any] = {
         "existence_probability": 1.0,
         "object_id": points["entity_id"],
@@ -180,7 +180,7 @@ def lidar_detections(
 def ray_reflections(
     returns: Points, rays: NDArray[np.int64], count: int, velocity: Any, optics: Optics
 ) -> Bytes:
-    """One reflection for each of so many rays; ``rays`` are those that the returns belong to."""
+    """One reflection for each ray; ``rays`` are the numbers of the rays that have returns."""
     path = returns["range"].astype(np.float64)
     power = optics.raw(returns) * math.pi * optics.detector_radius**2 / path**2
     way = 1.0 if optics.one_way_time else 2.0

@@ -1,7 +1,7 @@
-"""Messages as Foxglove and Rerun read them: the schemas of Foxglove, in Protocol Buffers.
+"""Messages for Foxglove and Rerun: the schemas of Foxglove, in Protocol Buffers.
 
-The descriptors that a log carries are made from a table here (``SCHEMAS``), so that no package is
-needed to write one. Readings that have no schema there are objects of JSON.
+The descriptors in a log are made from a table here (``SCHEMAS``), so that writing a log needs no
+package. Readings without a schema of Foxglove are objects of JSON.
 
 Source: Foxglove, "Schemas", https://docs.foxglove.dev/docs/visualization/message-schemas.
 """
@@ -174,7 +174,7 @@ def _enumeration(name: str) -> bytes:
 
 @cache
 def descriptors(name: str) -> bytes:
-    """A FileDescriptorSet with a message and all that it is made of."""
+    """A FileDescriptorSet with a message and all messages in it."""
     files = b""
     for each in _needed(name, {}):
         package, _, short = each.rpartition(".")
@@ -220,7 +220,7 @@ def _numbers(number: int, values: Any) -> bytes:
 def point_cloud(
     time: float, frame: str, points: NDArray[np.void], origin: Sequence[float]
 ) -> Parts:
-    """Points as they lie in memory, relative to an origin in their frame."""
+    """Points as they are in memory, relative to an origin in their frame."""
     names: Mapping[str, Any] = points.dtype.fields or {}
     fields = [
         block(5, text(1, n), fixed32(2, at), whole(3, NUMERIC[kind.str[1:]]))
@@ -311,7 +311,7 @@ class SceneMesh(NamedTuple):
 
 
 def scene_update(time: float, meshes: Iterable[SceneMesh]) -> Parts:
-    """Meshes that stay, each in its frame."""
+    """Meshes that stay until the end of the log, each in its frame."""
     parts: list[bytes | Bytes] = []
     for mesh in meshes:
         points = _POINT.encode(len(mesh.vertices), dict(zip("xyz", mesh.vertices.T, strict=True)))

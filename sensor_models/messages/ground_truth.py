@@ -1,15 +1,15 @@
-"""What a scenario player says in a SensorView: where the moving objects are.
+"""The ground truth of a scenario player in a SensorView: where the moving objects are.
 
-Of a SensorView its ground truth is read, and of that the moving objects: id, position and
-orientation of the middle of the bounding box, and their rates. A table of ids (``pairs_of``) says
-which movable body of the scene an object is:
+The moving objects of the ground truth are read: id, position and orientation of the middle of the
+bounding box, and their rates. A table of ids (``pairs_of``) says which movable body of the scene
+follows which object:
 
     osi.bodies = "vehicle_1 = 17, vehicle_2 = 18"
 
-A body's own origin may lie anywhere. The middle of the box around its meshes is put where the
-middle of the object's box is, and it turns as the object does (``BodyMover``).
+The origin of a body may be anywhere. The middle of the box around its meshes is put where the
+middle of the object's box is, and the body rotates like the object (``BodyMover``).
 
-The host vehicle's object gives the motion of the sensor's own body where ``osi.host_body`` is on.
+If ``osi.host_body`` is on, the host vehicle's object gives the motion of the sensor's own body.
 The origin of a host vehicle is the middle of its rear axle: ``bbcenter_to_rear`` from the middle
 of its box, and ``osi.rear_axle`` in the frame of our body.
 
@@ -68,7 +68,7 @@ class GroundTruth:
 
 
 def quaternion_of(roll: float, pitch: float, yaw: float) -> Floats:
-    """The quaternion of a turn by yaw about z, pitch about the new y, roll about the new x."""
+    """The quaternion of a rotation by yaw about z, pitch about the new y, roll about the new x."""
     (cr, sr), (cp, sp), (cy, sy) = (
         (math.cos(0.5 * angle), math.sin(0.5 * angle)) for angle in (roll, pitch, yaw)
     )
@@ -83,7 +83,7 @@ def quaternion_of(roll: float, pitch: float, yaw: float) -> Floats:
 
 
 def angles_of(w: float, x: float, y: float, z: float) -> Triple:
-    """Roll, pitch and yaw of a unit quaternion; no roll where the pitch is upright."""
+    """Roll, pitch and yaw of a unit quaternion; the roll is 0 if the pitch is upright."""
     sine = min(max(2.0 * (w * y - z * x), -1.0), 1.0)
     pitch = math.asin(sine)
     if abs(pitch) > 0.5 * math.pi - 1e-6:
@@ -94,7 +94,7 @@ def angles_of(w: float, x: float, y: float, z: float) -> Triple:
 
 
 def angular_velocity_of(angles: Triple, rates: Triple) -> Floats:
-    """The angular velocity in the world of angles that change at some rates."""
+    """The angular velocity in the world, from angles and their rates."""
     _, pitch, yaw = angles
     about_x = (math.cos(pitch) * math.cos(yaw), math.cos(pitch) * math.sin(yaw), -math.sin(pitch))
     about_y = (-math.sin(yaw), math.cos(yaw), 0.0)
@@ -110,7 +110,7 @@ def read_view(name: str, message: bytes) -> GroundTruth | None:
     """The ground truth of a SensorView; None if it has none.
 
     Raises:
-        ParameterError: with the name of the variable, if the bytes are no such message.
+        ParameterError: with the name of the variable, if the bytes are not such a message.
     """
     try:
         return _view(message)
@@ -214,7 +214,7 @@ def host_state(truth: GroundTruth, rear_axle: Floats) -> Floats:
 
 
 class BodyMover:
-    """Moves the bodies of one scene as moving objects do."""
+    """Moves the bodies of one scene like moving objects."""
 
     def __init__(self, scene: Scene, pairs: Mapping[str, int]) -> None:
         names = [body.name for body in scene.bodies]
@@ -229,7 +229,7 @@ class BodyMover:
         self._middles = {place: middle_of(scene, place) for place, _ in self._bodies}
 
     def states(self, truth: GroundTruth, before: Floats) -> Floats:
-        """The states of all bodies; those of which nothing is said are as before."""
+        """The states of all bodies; bodies without an object are as before."""
         states = np.array(before).reshape(-1, BODY_SIZE)
         for place, number in self._bodies:
             if number in truth.objects:

@@ -1,19 +1,20 @@
-"""OSI 3.8 in OSMP 1.6: what sensors that see tell other models, and what they are told.
+"""OSI 3.8 by OSMP 1.6: messages that sensors that see give to other models, and take from them.
 
-With parameter ``osi`` each frame becomes a SensorData at ``OSMPSensorDataOut``: detections of a
-lidar or a radar, of a depth camera those of its pixels, of a camera the picture. With
-``osi.sensor_view`` it becomes a SensorView besides, at ``OSMPSensorViewOut``: a reflection for each
-ray, a picture. A step without a frame repeats the address; of several in a step the newest counts.
+With the parameter ``osi`` each frame becomes a SensorData at ``OSMPSensorDataOut``: the detections
+of a lidar or a radar, the pixels of a depth camera as detections, the picture of a camera. With
+``osi.sensor_view`` it also becomes a SensorView at ``OSMPSensorViewOut``: a reflection for each
+ray, or a picture. A step without a frame repeats the address; if a step has several frames, the
+newest counts.
 
 A SensorView at ``OSMPSensorViewIn`` moves the bodies of the sensor's own scene, by a table of ids
-(``ground_truth``). A scene of an ``Environment`` is moved by that.
+(``ground_truth``). An ``Environment`` moves its scene itself.
 
 Frames. The origin of a host vehicle is the middle of its rear axle; mounting positions are relative
 to it, with angles in the order z, y', x''. Time stamps are whole nanoseconds (``timestamp``). The
-velocity of a detection is that of what was hit relative to the sensor, both as in the middle of the
-frame, along the ray.
+velocity of a detection is that of the surface that was hit relative to the sensor, along the ray,
+both taken in the middle of the frame.
 
-``wire`` has the format, ``detections`` the entries, ``osmp`` how they are passed on.
+``wire`` writes the format, ``detections`` the entries, and ``osmp`` passes messages on.
 
 Source: ASAM OSI 3.8.0; OSI Sensor Model Packaging 1.6.0.
 """
@@ -63,9 +64,9 @@ Parts = tuple[bytes | Bytes, ...]
 #: Items of enumerations of OSI.
 AVAILABLE = 2
 OTHER_FORMAT, MONO_U8, MONO_F32, RGB_U8, BAYER_BGGR_U8, BAYER_RGGB_U8 = 1, 2, 5, 6, 10, 14
-#: The item of ``speed_mode`` whose speeds have a sign.
+#: The choice of ``speed_mode`` whose speeds have a sign.
 CLOSING = 1
-#: States of the body that are kept for frames that were not complete by then.
+#: How many states of the body are kept for frames that are not yet complete.
 MOST_STATES = 4096
 
 
@@ -109,20 +110,20 @@ def _block(number: int, parts: Parts) -> Parts:
 
 
 class Motion:
-    """The known states of the sensor's body, back to what frames still need."""
+    """The known states of the sensor's body, as far back as frames still need them."""
 
     def __init__(self) -> None:
         self._known: list[tuple[float, Floats]] = []
 
     def know(self, time: float, state: Floats) -> None:
-        """Take in a state; one that is given again replaces the earlier."""
+        """Add a state; a state at the same instant replaces the earlier one."""
         while self._known and self._known[-1][0] >= time:
             self._known.pop()
         self._known.append((time, state.copy()))
         del self._known[:-MOST_STATES]
 
     def at(self, time: float) -> Floats:
-        """The state at an instant; before and after what is known, the nearest."""
+        """The state at an instant; before the first and after the last known state, that state."""
         after = next((i for i, (t, _) in enumerate(self._known) if t >= time), len(self._known))
         if after == 0 or after == len(self._known):
             return self._known[min(after, len(self._known) - 1)][1]
@@ -131,13 +132,13 @@ class Motion:
         return found
 
     def forget(self, time: float) -> None:
-        """Forget what is not needed for instants from a time on."""
+        """Forget states that are not needed for instants from this time on."""
         while len(self._known) > 1 and self._known[1][0] <= time:
             del self._known[0]
 
     @property
     def table(self) -> Floats:
-        """All that is known, (n, 1 + BODY_SIZE)."""
+        """All known states, (n, 1 + BODY_SIZE)."""
         rows = [[time, *state] for time, state in self._known]
         return np.array(rows, float).reshape(-1, 1 + BODY_SIZE)
 
@@ -153,7 +154,7 @@ class Motion:
 
 @dataclass
 class _Shot:
-    """What is known of one frame besides its content."""
+    """Facts about one frame, besides its content."""
 
     number: int
     time: float
@@ -184,7 +185,7 @@ class OsiMessages:
         self._mover: BodyMover | None = None
         self.motion = Motion()
         self.buffers = {name: osmp.Buffers() for name in (osmp.DATA_OUT, osmp.VIEW_OUT)}
-        # A ray-traced radar always tells closing speeds.
+        # A ray-traced radar always gives closing speeds.
         self._has_sign = bool(values.get("model")) or values.get("speed_mode", 1) == CLOSING
         self._scale = values["max_range"] if values.get("normalize_range") else 1.0
         if ports.rays is not None and (self._own.sensor_view or "normalize_range" in values):
@@ -197,9 +198,9 @@ class OsiMessages:
         return osmp.read_input(name, low, high, size)
 
     def take_view(self, message: bytes | None, time: float, state: Floats, scene: Any) -> Floats:
-        """Move the scene as a SensorView says; returns the state of the body to go on with.
+        """Move the scene as a SensorView says; returns the resulting state of the sensor's body.
 
-        Without a message all stays as it is.
+        Without a message everything stays as it is.
         """
         truth = None if message is None else read_view(osmp.VIEW_IN, message)
         if truth is None or self._input is None:
@@ -215,7 +216,7 @@ class OsiMessages:
     # ---- what the sensor tells -----------------------------------------------------------------
 
     def take(self, result: Result, scene: Any, available: float) -> None:
-        """Make the messages of a frame; ``available`` is the instant at which it is known."""
+        """Make the messages of a frame, which is known at the instant ``available``."""
         shot = self._shot(result, scene, available)
         data, view = self._contents(result, shot)
         self.buffers[osmp.DATA_OUT].put(self._sensor_data(shot, data), available)
@@ -254,7 +255,7 @@ class OsiMessages:
         )
 
     def _contents(self, result: Result, shot: _Shot) -> tuple[Parts, Parts]:
-        """What a frame is in a SensorData, and what in a SensorView."""
+        """The contents of a frame for a SensorData, and for a SensorView."""
         header = self._header(shot)
         for file in result.files:
             if isinstance(file, CloudFile):
@@ -300,7 +301,7 @@ class OsiMessages:
         )
 
     def _of_targets(self, file: DetectionFile, header: bytes) -> tuple[Parts, Parts]:
-        """The detections of a radar; only closing speeds have a sign that can be told."""
+        """The detections of a radar; radial velocities are given only if speeds have a sign."""
         names = ["number", "time", *(name for name, _, _ in Group(file.reading).scalars())]
         table = np.array(list(file.detections), float).reshape(-1, len(names))
         columns = dict(zip(names, table.T, strict=True))
@@ -313,7 +314,7 @@ class OsiMessages:
     def _of_picture(
         self, result: Result, file: Any, shown: Picture, shot: _Shot, header: bytes
     ) -> tuple[Parts, Parts]:
-        """A picture; and where its pixels are rays, a detection for each."""
+        """A picture, and for a depth image a detection for each pixel."""
         pixels = shown.pixels
         kind = channel_format(shown)
         about = (
@@ -334,7 +335,7 @@ class OsiMessages:
         return _block(26, (VERSION, *_block(3, data))), picture
 
     def _header(self, shot: _Shot) -> bytes:
-        """The header of detections, but for their number."""
+        """The header of detections, without their number."""
         return b"".join(
             [
                 timestamp(1, shot.time),
@@ -383,7 +384,7 @@ class OsiMessages:
 
 
 def channel_format(shown: Picture) -> int:
-    """What OSI calls the pixels of a picture; they are linear in all of its formats."""
+    """OSI's name for the format of the pixels; in all of its formats they are linear."""
     if shown.pixels.dtype == np.float32:
         return MONO_F32
     first = {"rggb": BAYER_RGGB_U8, "bggr": BAYER_BGGR_U8}.get(shown.mosaic, MONO_U8)
@@ -395,7 +396,7 @@ def channel_format(shown: Picture) -> int:
 
 
 def closing_speed(points: Points, shot: _Shot) -> NDArray[np.float64]:
-    """Minus the rate of the range of each point, m/s: the velocities along its ray."""
+    """Minus the rate of the range of each point, m/s, from the velocities along its ray."""
     azimuth, elevation = points["azimuth"], points["elevation"]
     level = np.cos(elevation)
     ray = level * np.cos(azimuth), level * np.sin(azimuth), np.sin(elevation)
@@ -415,12 +416,12 @@ def closing_speed(points: Points, shot: _Shot) -> NDArray[np.float64]:
 def points_of_pixels(
     image: ImageFile, directions: Floats, entities: NDArray[np.integer[Any]] | None
 ) -> Points:
-    """The points that the pixels of a depth image show; those without a reading are left out.
+    """The points that the pixels of a depth image show; pixels without a reading are left out.
 
-    ``directions`` are those of the rays, as long as a reading of 1 m.
+    ``directions`` are those of the rays, with the length that a reading of 1 m has.
     """
     reading = np.asarray(image.array, np.float64).ravel()
-    # A depth is counted along the axis, a range along the ray.
+    # A depth is measured along the axis, a range along the ray.
     lengths = reading if image.kind == "range" else reading / directions[:, 0]
     scale = np.linalg.norm(directions, axis=1)
     lengths = lengths * (scale if image.kind == "range" else scale * scale)
@@ -441,7 +442,7 @@ def _turned(quaternion: Floats, vectors: Floats) -> Floats:
 
 
 def _moving_entities(scene: Any, time: float) -> dict[int, Floats]:
-    """The states at an instant of the bodies of a scene, by the entities that are on them."""
+    """The states at an instant of the bodies of a scene, by the entities on them."""
     if scene is None or not scene.scene.bodies:
         return {}
     states = scene.bodies_at([time]).states[0]

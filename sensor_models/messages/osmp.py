@@ -1,13 +1,13 @@
-"""OSMP: messages of OSI that FMUs hand on as addresses in memory.
+"""OSMP: messages of OSI that FMUs pass on as addresses in memory.
 
 A binary variable ``P`` is three Integers: the halves of an address, ``P.base.lo`` and
-``P.base.hi``, as they are in signed 32 bits, and ``P.size``. An address or a size of 0 says that
+``P.base.hi``, as signed numbers of 32 bits, and ``P.size``. An address or a size of 0 means that
 there are no data.
 
-Outputs live from the end of the step that made them to the start of the second step after: so two
-buffers suffice, which take turns with the steps that make data (``Buffers``). Of several messages
-of one step nobody sees any but the last. Inputs live while a call lasts,
-so they are read at once and never kept.
+Outputs are valid from the end of the step that made them to the start of the second step after it.
+So two buffers suffice, which alternate with the steps that make data (``Buffers``). If one step
+makes several messages, only the last one is visible. Inputs are valid only during a call, so they
+are read at once and never kept.
 
 Source: OSI Sensor Model Packaging 1.6.0, "Binary variables" and the sections of each kind.
 """
@@ -39,7 +39,7 @@ LARGEST = 2**31 - 1
 
 @dataclass(frozen=True)
 class BinaryOutput:
-    """A message that is given."""
+    """A message that is output."""
 
     base_lo: int = integer(0, "Address of the message, lower half; 0 for none", name="base.lo")
     base_hi: int = integer(0, "Address of the message, upper half; 0 for none", name="base.hi")
@@ -48,7 +48,7 @@ class BinaryOutput:
 
 @dataclass(frozen=True)
 class BinaryInput:
-    """A message that is taken."""
+    """A message that is an input."""
 
     base_lo: int = integer(0, "Address of the message, lower half; 0 for none", name="base.lo")
     base_hi: int = integer(0, "Address of the message, upper half; 0 for none", name="base.hi")
@@ -84,10 +84,10 @@ class Buffers:
     def put(
         self, parts: "tuple[bytes | Bytes, ...]", step: float = math.nan
     ) -> tuple[int, int, int]:
-        """Keep a message; the Integers that tell where it is.
+        """Keep a message; returns the Integers that say where it is.
 
-        ``step`` is the end of the step that makes it. A second message of a step takes the place
-        of the first one, so that the one of the step before stays.
+        ``step`` is the end of the step that makes it. A second message of a step replaces the first
+        one, so that the message of the step before stays.
         """
         size = sum(len(part) for part in parts)
         if size > LARGEST:
@@ -138,7 +138,7 @@ def read_input(name: str, low: int, high: int, size: int) -> bytes | None:
 
 
 def _memory_at(address: int, size: int) -> bytes:
-    """Bytes of this process. Where the system lets us ask, a wrong address is an error."""
+    """Bytes of this process. A wrong address is an error on systems that can check it."""
     file = _own_memory()
     if file < 0:
         return ctypes.string_at(address, size)
@@ -150,7 +150,7 @@ def _memory_at(address: int, size: int) -> bytes:
 
 @cache
 def _own_memory() -> int:
-    """A file that shows the memory of this process; -1 where there is none."""
+    """A file that shows the memory of this process; -1 if there is none."""
     if sys.platform == "linux":
         with suppress(OSError):
             return os.open("/proc/self/mem", os.O_RDONLY | os.O_CLOEXEC)

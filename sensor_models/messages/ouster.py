@@ -9,13 +9,13 @@ RNG19_RFL8_SIG16_NIR16, one return; all numbers little endian:
                 around (16)
     32 bytes    footer, zeros: there is no checksum, as of firmware before 3.0
 
-Column m looks along -2 pi m / columns; the beam of a row is off by its azimuth, which counts
-clockwise. ``metadata`` is the JSON that the sensor's own HTTP interface gives, which drivers need.
-``capture`` puts packets into a file of captured traffic (PCAP), as drivers read them again.
+Column m looks along -2 pi m / columns; the beam of a row differs from this by its azimuth, which
+counts clockwise. ``metadata`` is the JSON of the sensor's HTTP interface, which drivers need.
+``capture`` writes packets to a file of captured traffic (PCAP), which drivers can replay.
 
-A cloud with several returns of a ray has its first in the packet. Reflectivities are those of the
-points times 100, at most 255; 100 is a white plate. Signal photons are not modelled: the field
-holds the intensity in units of 1/65535 of a white plate's. There is no ambient light.
+If a cloud has several returns of a ray, the first one is in the packet. Reflectivities are those of
+the points times 100, at most 255; a white plate has 100. Signal photons are not modelled: the field
+holds the intensity in units of 1/65535 of that of a white plate. There is no ambient light.
 
 Source: Ouster, "Software User Manual", firmware 2.3 to 3.1, "Lidar data packet format" and
 "Sensor metadata"; IP and UDP headers by RFC 791 and 768; PCAP by draft-ietf-opsawg-pcap.
@@ -56,7 +56,7 @@ class Beams(NamedTuple):
 
     @classmethod
     def of(cls, elevation_deg: ArrayLike, azimuth_deg: ArrayLike, columns: int) -> "Beams":
-        """Of tables in degrees."""
+        """Beams from tables in degrees."""
         elevation, azimuth = np.asarray(elevation_deg, float), np.asarray(azimuth_deg, float)
         return cls(np.radians(elevation), np.radians(azimuth), columns)
 
@@ -92,7 +92,7 @@ _SETTINGS = {
 
 
 def metadata(beams: Beams, rate: int = 10, product: str = "OS-1-128") -> str:
-    """What drivers know of the sensor."""
+    """The metadata that drivers need of the sensor."""
     unit = np.eye(4).ravel().tolist()
     return json.dumps(
         {
@@ -122,7 +122,7 @@ def metadata(beams: Beams, rate: int = 10, product: str = "OS-1-128") -> str:
 
 
 def pixel_shift(beams: Beams) -> list[int]:
-    """By how many columns each row is moved for a picture without steps."""
+    """By how many columns each row is shifted for a picture without steps."""
     shift: list[int] = np.round(beams.azimuth * beams.columns / math.tau).astype(int).tolist()
     return shift
 
@@ -156,7 +156,7 @@ def _header(frame: int) -> bytes:
 
 
 def _fill(pixels: NDArray[np.void], points: Points, beams: Beams) -> None:
-    """Put points into their pixels, the first return of a ray."""
+    """Put points into their pixels; of a ray the first return."""
     first = points[points["return_number"] <= 1]
     row = first["ring"].astype(np.int64)
     encoder = first["azimuth"] + beams.azimuth[row]
@@ -177,9 +177,9 @@ def capture(
     port: int = LIDAR_PORT,
     address: Sequence[int] = (192, 0, 2, 1),
 ) -> int:
-    """Write packets as captured traffic: of each frame its time in s and its packets.
+    """Write packets as captured traffic, from the time in s and the packets of each frame.
 
-    Returns how many packets there are.
+    Returns the number of packets.
     """
     count = 0
     with path.open("wb") as stream:
@@ -195,7 +195,7 @@ def capture(
 
 
 def _ethernet(data: bytes, port: int, source: bytes) -> bytes:
-    """A packet with the headers of UDP, IP and Ethernet, to all."""
+    """A packet with the headers of UDP, IP and Ethernet, as a broadcast."""
     udp = struct.pack(">HHHH", port, port, 8 + len(data), 0)
     total = 20 + len(udp) + len(data)
     fixed = struct.pack(">BBHHHBBH", 0x45, 0, total, 0, 0, 64, 17, 0) + source + b"\xff" * 4

@@ -1,6 +1,6 @@
-"""Pictures among the files of a frame, as messages take them.
+"""Pictures among the files of a frame, in the form that messages need.
 
-A file shows a picture if it has ``numbers`` (rows, columns, channels), the ``largest`` of them and
+A file is a picture if it has ``numbers`` (rows, columns, channels), the ``largest`` of them and
 the ``mosaic`` of its colours (``none``, ``rggb``, ...), or if it is a depth image.
 """
 
@@ -17,7 +17,7 @@ class Picture(NamedTuple):
 
     kind: str
     pixels: NDArray[Any]  # uint8, uint16 or float32
-    largest: float  # of whole numbers
+    largest: float  # the largest number, if they are whole
     mosaic: str = "none"
 
     @property
@@ -26,7 +26,7 @@ class Picture(NamedTuple):
         return 1 if self.pixels.ndim == 2 else self.pixels.shape[2]
 
     def of_8_bit(self) -> NDArray[np.uint8]:
-        """The picture for viewers, which know 8 bit."""
+        """The picture with 8 bits, for viewers."""
         if self.pixels.dtype == np.uint8:
             return self.pixels
         scaled: NDArray[np.uint8] = np.round(self.pixels * (255.0 / self.largest)).astype(np.uint8)

@@ -1,7 +1,7 @@
-"""What a sensor is declared with that gives messages of OSI, or takes them.
+"""The declaration of a sensor that outputs messages of OSI, or takes them.
 
-Specs have an ``OsiPorts``: parameters, and the variables of messages. What makes the messages
-(``osi``) is imported when they are wanted.
+Specs have an ``OsiPorts``: parameters, and the variables of messages. The code that makes messages
+(``osi``) is imported only if they are wanted.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def pairs_of(table: str) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class OsiParameters:
-    """Whether messages of OSI are made, and what they need to know."""
+    """Whether messages of OSI are made, and what they depend on."""
 
     on: bool = boolean(
         False,
@@ -99,11 +99,11 @@ class Rays:
 
 @dataclass(frozen=True)
 class OsiPorts:
-    """What a spec says of the messages of its sensor."""
+    """The messages of a sensor, as part of its spec."""
 
     #: Whether it takes a SensorView.
     takes_view: bool = False
-    #: The rays of a frame, of a sensor that has returns of rays.
+    #: The rays of a frame, for sensors with returns of rays.
     rays: Callable[[Setup], Rays] | None = None
 
     @property
@@ -123,12 +123,12 @@ class OsiPorts:
         return tuple(Group(osmp.BinaryOutput, name) for name in (osmp.DATA_OUT, osmp.VIEW_OUT))
 
     def wanted(self, parameters: Groups) -> bool:
-        """Whether messages are to be made."""
+        """Whether messages are made with these parameters."""
         return parameters.of(OsiParameters).on
 
     def open(self, setup: Setup) -> "OsiMessages":
         """The messages of a sensor."""
-        from sensor_models.messages.osi import OsiMessages  # for those who want messages
+        from sensor_models.messages.osi import OsiMessages  # imported only if messages are wanted
 
         return OsiMessages(setup, self)
 

@@ -2,8 +2,8 @@
 
 Units and frames are those of REP-103 (SI units, x forward, y left, z up; optical frames with z
 forward, x right, y down), names of frames those of REP-105 (``map``, ``base_link``). As REP-145
-says, what an IMU does not measure has -1 as first element of its covariance, and an acceleration is
-the specific force.
+demands, the covariance of a quantity that an IMU does not measure begins with -1, and an
+acceleration is the specific force.
 
 Source: ROS 2 Humble, common_interfaces; OMG, "DDS-XTypes", plain CDR, little endian.
 """
@@ -21,7 +21,7 @@ from sensor_models.messages.wire import Bytes
 
 Parts = tuple[bytes | Bytes, ...]
 
-#: Definitions by type: fields in their order; the types of others stand with their package.
+#: Definitions by type: fields in their order; types of other packages with their package.
 DEFINITIONS: Mapping[str, str] = {
     "builtin_interfaces/Time": "int32 sec\nuint32 nanosec",
     "std_msgs/Header": "builtin_interfaces/Time stamp\nstring frame_id",
@@ -83,9 +83,9 @@ NOTHING_KNOWN = (0.0,) * 9
 
 
 def quality_of(topic: str) -> str:
-    """The offered quality of a topic, as bags state it: of fixed frames, late subscribers get all.
+    """The offered quality of a topic, as in bags: for fixed frames, late subscribers get all.
 
-    Empty where it is that of any topic.
+    Empty if it is the usual one.
     """
     if topic != "/tf_static":
         return ""
@@ -105,7 +105,7 @@ def full_name(kind: str) -> str:
 
 @cache
 def definition(kind: str) -> bytes:
-    """The text of a type with those of all that it is made of."""
+    """The text of a type, followed by those of all types in it."""
     needed: dict[str, None] = {}
 
     def add(name: str) -> None:
@@ -160,11 +160,11 @@ class Cdr:
 
     @property
     def head(self) -> bytes:
-        """What was put so far, behind what tells the encoding."""
+        """Everything so far, after the header that says the encoding."""
         return b"\0\1\0\0" + bytes(self._data)
 
     def around(self, data: Bytes, *tail: int) -> Parts:
-        """With a sequence of bytes, and single bytes behind it."""
+        """Everything so far, then a sequence of bytes, and single bytes after it."""
         self.put("I", data.size)
         return self.head, data, bytes(tail)
 
@@ -175,7 +175,7 @@ def _bytes(data: NDArray[Any]) -> Bytes:
 
 
 def point_cloud(time: float, frame: str, points: NDArray[np.void]) -> Parts:
-    """Points as they lie in memory."""
+    """Points as they are in memory."""
     cdr = Cdr().header(time, frame).put("I", 1, len(points))
     fields: Mapping[str, Any] = points.dtype.fields or {}
     cdr.put("I", len(fields))
@@ -225,7 +225,7 @@ def imu(
     rate: Sequence[float] | None,
     acceleration: Sequence[float] | None,
 ) -> Parts:
-    """Rates in rad/s and specific force in m/s2; none of what is not measured."""
+    """Rates in rad/s and specific force in m/s2; None for what is not measured."""
     cdr = Cdr().header(time, frame).quaternion((1.0, 0.0, 0.0, 0.0)).put("d", *UNKNOWN)
     for values in (rate, acceleration):
         cdr.put("d", *(values if values is not None else (0.0, 0.0, 0.0)))

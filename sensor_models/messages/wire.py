@@ -1,12 +1,12 @@
-"""The wire format of Protocol Buffers: what writes it, and a small reader.
+"""The wire format of Protocol Buffers: functions that write it, and a small reader.
 
 A message is a sequence of fields, each with its number and one of four wire types. The writers
 here give the bytes of one field; the bytes of a message are those of its fields in a row.
 
-Messages that come by the ten thousand have records of one length (``Record``): numbers have 64
-bits whatever they are, whole numbers are padded with bytes that add nothing, which every decoder
-accepts. So all of them are made at once by copying a template and filling in columns. What single
-records lack is cut out afterwards.
+Messages of which there are tens of thousands have records of equal length (``Record``): numbers
+always have 64 bits, and whole numbers are padded with bytes that add nothing, which every decoder
+accepts. So all of them are made at once, by copying a template and filling in columns. Fields that
+single records do not have are cut out afterwards.
 
 Source: Protocol Buffers, "Encoding"; https://protobuf.dev/programming-guides/encoding.
 """
@@ -26,7 +26,7 @@ VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 
 
 class WireError(ValueError):
-    """Bytes that are no message; the message says why."""
+    """Bytes that are not a message; the text says why."""
 
 
 # ---- single fields -----------------------------------------------------------------------------
@@ -43,7 +43,7 @@ def varint(number: int, length: int = 0) -> bytes:
 
 
 def tag(number: int, wire_type: int) -> bytes:
-    """What a field begins with."""
+    """The tag at the beginning of a field."""
     return varint(number << 3 | wire_type)
 
 
@@ -69,7 +69,7 @@ def block(number: int, *parts: bytes) -> bytes:
 
 
 def opening(number: int, length: int) -> bytes:
-    """What a field with so many bytes begins with."""
+    """The beginning of a field with so many bytes."""
     return tag(number, LENGTH) + varint(length)
 
 
@@ -116,7 +116,7 @@ def whole_part(number: int, name: str, length: int) -> Part:
 
 
 class _Layout(NamedTuple):
-    """A record of some parts: its bytes, its columns, and where each part lies."""
+    """A record of some parts: its bytes, its columns, and the place of each part."""
 
     template: Bytes
     columns: np.dtype[np.void]
@@ -160,10 +160,10 @@ class Record:
         columns: Mapping[str, ArrayLike],
         lacking: Mapping[str, NDArray[np.bool_]] | None = None,
     ) -> Bytes:
-        """The fields of so many messages.
+        """The fields of ``count`` messages.
 
-        ``columns`` holds what goes to the places, ``lacking`` which messages lack a part that
-        others have. Parts all of whose places have no column are left out of all of them.
+        ``columns`` has the values for the places, ``lacking`` says which messages lack a part that
+        others have. A part is left out of all messages if none of its places has a column.
         """
         given = [
             n for n, p in self._parts.items() if all(_base(s) in columns for s, _, _ in p.places)
@@ -215,10 +215,10 @@ def _without(rows: Bytes, layout: _Layout, cut: Mapping[str, NDArray[np.bool_]])
 
 
 def fields(message: memoryview | bytes) -> Iterator[tuple[int, Any]]:
-    """Number and value of each field: whole numbers as such, all others as their bytes.
+    """Number and value of each field: whole numbers as numbers, all others as their bytes.
 
     Raises:
-        WireError: if the bytes are no message.
+        WireError: if the bytes are not a message.
     """
     data, at = memoryview(message), 0
     while at < len(data):

@@ -2,23 +2,23 @@
 
 pcd    version 0.7, binary: a header, then the records as they are. ``VIEWPOINT`` takes the points
        to the world: it is the sensor's pose there if they are in the sensor frame.
-ply    binary, little endian: a header, then the records as they are. Comments tell frame, pose,
-       units and meanings. Normals stand there twice, also as nx, ny, nz, as readers of PLY expect.
-npy    the structured array, made for ``numpy.load(path, mmap_mode="r")``
-las    version 1.4, point format 6: positions of 0.1 mm, and all else exact (``las``); format 9
-       where waveforms are kept
+ply    binary, little endian: a header, then the records as they are. Comments have frame, pose,
+       units and meanings. Normals are there twice, also as nx, ny, nz, as readers of PLY expect.
+npy    the structured array, for ``numpy.load(path, mmap_mode="r")``
+las    version 1.4, point format 6: positions in steps of 0.1 mm, and all else exact (``las``);
+       format 9 for points with waveforms
 laz    the same, compressed
 
 Records are those of ``output.points``. float32 is too coarse for positions far from the origin,
 0.25 m at the coordinates of a map. So positions in the world may be relative to another point:
 ``shift`` in the line of the index, the translation of ``VIEWPOINT`` in a pcd, a comment in a ply.
-Or they are float64, where that is asked for. A las has an offset of its own.
+If a parameter asks for it, they are float64 instead. A las has an offset of its own.
 
-What readers do with it. PCL and Open3D refuse a file without points; it is written all the same,
-for every frame has its file, and the index tells the number of points. All types of fields are
-read by PCL, Open3D and pypcd4, but PCL's own point types with ``label`` want it unsigned, which
-has no -1. In PLY the types are named by their size, since Open3D drops fields that are ``ushort``
-and keeps those that are ``uint16``.
+How readers take it. PCL and Open3D refuse a file without points; it is written all the same,
+because every frame has its file, and the index has the number of points. PCL, Open3D and pypcd4
+read all types of fields, but PCL's own point types with ``label`` expect it unsigned, which has no
+-1. In PLY the types are named by their size, because Open3D ignores fields that are ``ushort`` and
+keeps those that are ``uint16``.
 
 Source: PCL, "The PCD file format"; Turk, "The PLY polygon file format" (1994).
 """
@@ -40,7 +40,7 @@ from sensor_models.output.sinks import WriteFiles, write_files
 
 PCD_TYPES = {"f": "F", "i": "I", "u": "U"}
 PLY_KINDS = {"f": "float", "i": "int", "u": "uint"}
-#: What readers of PLY take for normals, beside our own names.
+#: The names by which readers of PLY find normals, written beside our own names.
 PLY_NORMALS = {"nx": "normal_x", "ny": "normal_y", "nz": "normal_z"}
 
 
@@ -82,7 +82,7 @@ class CloudFileParameters:
 class Viewpoint:
     """Frame of the points of a cloud, and where the sensor was."""
 
-    in_world: bool = False  # else the points are in the sensor frame
+    in_world: bool = False  # otherwise the points are in the sensor frame
     position: tuple[float, ...] = (0.0, 0.0, 0.0)
     orientation: tuple[float, ...] = (1.0, 0.0, 0.0, 0.0)
     shift: tuple[float, ...] = (0.0, 0.0, 0.0)  # what positions in the world are relative to
@@ -105,7 +105,7 @@ class CloudFile:
     cloud: Points | CloudBuffer
     format: CloudFormat = CloudFormat.pcd
     viewpoint: Viewpoint = Viewpoint()
-    #: Intensity of the largest count of 16 bits, where a format has such.
+    #: The intensity that the largest count of 16 bits stands for, in formats with such counts.
     full_intensity: float = 1.0
     kind: str = "points"
 
@@ -136,7 +136,7 @@ class CloudWriter(FrameWriter):
     def __init__(
         self, sensor: str, parameters: CloudFileParameters, effective: Mapping[str, object]
     ) -> None:
-        """Find the format possible and the directory writable."""
+        """Check that the format is possible and the directory writable."""
         if parameters.output_format in (CloudFormat.las, CloudFormat.laz):
             check_las(compressed=parameters.output_format == CloudFormat.laz)
         super().__init__(sensor, parameters, effective)
@@ -158,7 +158,7 @@ def _write_ply(path: Path, points: Points, file: CloudFile) -> int:
 
 
 def _with_ply_normals(points: Points) -> Points:
-    """The same points with their normals under the names of PLY as well."""
+    """The same points, with their normals also under the names of PLY."""
     more = [(name, points.dtype[own]) for name, own in PLY_NORMALS.items()]
     both = np.empty(len(points), [*_columns(points), *more])
     for name in points.dtype.names or ():

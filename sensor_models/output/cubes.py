@@ -15,7 +15,7 @@ class CubeFile:
     """The cube of one frame."""
 
     cube: NDArray[np.complex64]
-    #: What a cell is in m and in m/s.
+    #: The size of a cell in m and in m/s.
     cells: tuple[float, float]
 
     @property

@@ -3,9 +3,9 @@
 parquet   columns with unit and description
 csv       a row of names, numbers with the digits that read back as the same float
 
-What a sensor does not know of a detection is NaN here, unlike on the outputs of an FMU.
+Values that a sensor does not know are NaN here, unlike on the outputs of an FMU.
 
-How frames get to the disk: ``frame_files``.
+``frame_files`` writes the files to the disk.
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,6 +65,6 @@ class DetectionFile:
 def detection_writer(
     sensor: str, parameters: DetectionFileParameters, effective: Mapping[str, object]
 ) -> FrameWriter:
-    """What writes the files of a sensor's frames, if their format can be written here."""
+    """The writer of the files of a sensor's frames; a format that is not possible is refused."""
     check_format(parameters.output_format)
     return FrameWriter(sensor, parameters, effective)

@@ -3,17 +3,18 @@
 Names        An instance name may hold anything; ``safe_file_name`` makes a portable file name
              of it that no other instance name gets.
 Directories  ``output_directory`` makes the directory and tries at once whether it takes files.
-Publication  ``published`` writes aside, in the same directory, and renames when all is written:
-             under its own name a file is whole or not there. The file is not forced onto the
-             disk (fsync): it survives the end of the process, not a power failure. What a killed
-             process leaves aside is removed when a directory is next used for output.
+Publication  ``published`` writes to a temporary name in the same directory, and renames the file
+             when all is written: under its own name a file is complete or not there. The file
+             is not forced onto the disk (fsync): it survives the end of the process, but not a
+             power failure. Temporary files of a killed process are removed when a directory is
+             next used for output.
 Index        ``Index`` appends to ``index.jsonl``. Sensors may share a directory, and runs may
-             repeat in it, so every line names its sensor; a sensor that starts adds a line with
-             its effective parameters, then one line a file. Of two lines of one sensor for one
-             file the later holds. A line is appended with one write, which POSIX systems do not
-             mix with the writes of other processes.
+             repeat in it, so every line names its sensor. A sensor that starts adds a line with
+             its effective parameters, then one line for each file. If a sensor has two lines for
+             one file, the later one counts. A line is appended with one write, which POSIX
+             systems do not mix with the writes of other processes.
 
-Whatever goes wrong with files is raised as ``OutputError``, which names the place and the reason.
+All errors with files are raised as ``OutputError``, which names the place and the reason.
 """
 
 import hashlib
@@ -41,25 +42,25 @@ INDEX_NAME = "index.jsonl"
 #: Leaves room for frame numbers and suffixes in the 255 bytes that file systems allow.
 LONGEST_SAFE_NAME = 80
 
-#: Devices of Windows: no file there may have such a name, whatever its suffix.
+#: Devices of Windows: files there must not have such names, whatever their suffix.
 RESERVED_STEMS = frozenset(
     ["con", "prn", "aux", "nul"] + [f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10)]
 )
 
-#: What is written aside: the file's name, the place where process numbers mean what they mean
-#: here, the process, and a number that is new each time.
+#: Temporary names: the file's name, where the process numbers are valid (``_here``), the process,
+#: and a number that is new each time.
 ASIDE = re.compile(r"\..+\.(?:([0-9a-f]{8})-(\d+)-)?[0-9a-f]{8}\.part")
-#: What was written aside elsewhere counts as left behind when nobody has touched it for this long.
+#: Temporary files of other machines count as left behind if they were not changed for this long.
 FORGOTTEN = 24 * 3600.0  # s
 
-#: POSIX appends whole lines by itself; on Windows threads would mix theirs without it.
+#: POSIX appends whole lines by itself; on Windows threads would mix their lines without this.
 _index_lock = threading.Lock()
-#: The files that this process writes aside now.
+#: The temporary files that this process is writing.
 _asides: set[str] = set()
 
 
 def _forget_parent() -> None:
-    """What a forked child starts with: threads of its parent hold no lock there."""
+    """Reset a forked child: locks that threads of its parent held do not count there."""
     global _index_lock  # noqa: PLW0603 - a lock cannot be opened from outside
     _index_lock = threading.Lock()
     _asides.clear()
@@ -75,7 +76,7 @@ class OutputError(OSError):
 
 @contextmanager
 def output_errors(doing: str) -> Iterator[None]:
-    """Raise what goes wrong inside as ``OutputError``, with what was being done."""
+    """Raise errors of the block as ``OutputError``, with a text that says what was being done."""
     try:
         yield
     except OutputError:
@@ -85,12 +86,12 @@ def output_errors(doing: str) -> Iterator[None]:
 
 
 def safe_file_name(name: str) -> str:
-    """A portable file name for an instance name, readable and one of its own.
+    """A portable, readable file name for an instance name, different for different names.
 
     Characters other than ASCII letters, digits, ``.``, ``_`` and ``-`` are replaced. A name that
     had to be changed gets a digest of the original, and so does a name that looks as if it had
-    one already, so that equal results mean equal names. Names that differ only in case stay
-    apart only where the file system tells case apart.
+    one already, so that equal results mean equal names. Names that differ only in case are
+    different files only if the file system distinguishes case.
     """
     safe = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:LONGEST_SAFE_NAME]
     safe = re.sub(r"^[.-]|\.$", "_", safe) or "unnamed"
@@ -103,10 +104,10 @@ def safe_file_name(name: str) -> str:
 
 
 def output_directory(requested: str, instance_name: str) -> Path:
-    """The directory to write to, absolute, existing and found writable.
+    """The directory to write to, as an absolute path; it exists and is writable.
 
-    The requested one is made where it is missing, with its parents. With no request it is a
-    fresh one under the system's temporary directory, for the user alone.
+    The requested directory is made if it is missing, with its parents. Without a request it is a
+    fresh one in the system's temporary directory, which only the user can read.
     """
     if not requested:
         prefix = f"{safe_file_name(instance_name)}-"
@@ -131,8 +132,8 @@ def _try_writing(directory: Path) -> None:
 
 @cache
 def _here() -> str:
-    """Where process numbers mean what they mean here: this start of this machine or container."""
-    import socket  # late: no FMU that writes nothing waits for it
+    """Where process numbers are valid: this start of this machine or container."""
+    import socket  # imported here, so that FMUs that write nothing do not wait for it
 
     parts = [socket.gethostname()]
     for source in (Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")):
@@ -143,9 +144,9 @@ def _here() -> str:
 
 
 def _remove_left_behind(directory: Path) -> None:
-    """Remove what processes that have ended were writing aside in a directory."""
+    """Remove temporary files of processes that have ended from a directory."""
     for path in directory.glob(".*.part"):
-        with suppress(OSError):  # somebody else removes it, or it is somebody else's
+        with suppress(OSError):  # another process removes it, or it belongs to another user
             if (parts := ASIDE.fullmatch(path.name)) and _is_left_behind(path, *parts.groups()):
                 path.unlink()
 
@@ -153,7 +154,7 @@ def _remove_left_behind(directory: Path) -> None:
 def _is_left_behind(path: Path, where: str | None, process: str | None) -> bool:
     if where == _here() and process is not None and os.name == "posix":
         if int(process) == os.getpid():
-            return str(path) not in _asides  # a number may come again
+            return str(path) not in _asides  # process numbers are reused
         return not _is_running(int(process))
     return time.time() - path.stat().st_mtime > FORGOTTEN
 
@@ -163,17 +164,17 @@ def _is_running(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except OSError:  # it is there, and somebody else's
+    except OSError:  # it exists, and belongs to another user
         return True
     return True
 
 
 @contextmanager
 def published(target: Path) -> Iterator[Path]:
-    """Hand out a path aside to write to; what was written there becomes ``target`` at the end.
+    """Give a temporary path to write to; at the end, the file written there becomes ``target``.
 
-    If anything goes wrong, ``target`` stays what it was and nothing is left aside. The name
-    aside is hidden and new each time: two writers of one target do not write into each other.
+    If anything fails, ``target`` stays as it was and the temporary file is removed. The temporary
+    name is hidden and new each time, so two writers of one target do not disturb each other.
     """
     owner = f"{_here()}-{os.getpid()}"
     aside = target.with_name(f".{target.name}.{owner}-{os.urandom(4).hex()}.part")
@@ -198,15 +199,15 @@ class Index:
         self._append({"format_version": FORMAT_VERSION, "parameters": parameters})
 
     def add(self, file_name: str, known: Mapping[str, object]) -> None:
-        """Add the line of one complete file, with what is known of it."""
+        """Add the line of one complete file, with these facts about it."""
         self._append({"file": file_name, **known})
 
     def add_all(self, files: Mapping[str, Mapping[str, object]]) -> None:
-        """Add the lines of files that belong together, by their names: all of them, or none."""
+        """Add the lines of files that belong together, given by name: all of them, or none."""
         self._append(*({"file": name, **known} for name, known in files.items()))
 
     def note(self, content: Mapping[str, object]) -> None:
-        """Add a line that is about no file."""
+        """Add a line that does not describe a file."""
         self._append(content)
 
     def _append(self, *contents: Mapping[str, object]) -> None:
@@ -221,7 +222,7 @@ class Index:
 
 
 def _write_whole(stream: Any, line: bytes) -> None:
-    """Append all of a line or nothing: a full disk takes a part before it refuses."""
+    """Append a whole line or nothing: a full disk may take a part before it refuses."""
     written = stream.write(line)
     if written == len(line):
         return
@@ -232,7 +233,7 @@ def _write_whole(stream: Any, line: bytes) -> None:
 
 
 def named_values(instance: Any) -> dict[str, Any]:
-    """The values of a parameter or reading dataclass by the dotted names the FMU gives them."""
+    """The values of a parameter or reading dataclass, by their dotted names at the FMU."""
     return {
         name: part
         for field, quantity in quantities_of(instance).items()
@@ -241,7 +242,7 @@ def named_values(instance: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON knows it: items by name, arrays as lists, what is no number as null."""
+    """A value for JSON: items by name, arrays as lists, NaN and infinity as null."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,23 +1,23 @@
-"""Files of frames, written off the stepping thread: what images and point clouds share.
+"""Files of frames, written by a thread of their own: what images and point clouds share.
 
-A frame is a set of files (``FrameFile``), each of which can write itself to a path and then says
-what the index should know of it. ``FrameWriter`` hands frames to one worker thread through a
-bounded queue: if the disk is slower than the sensor, ``put`` waits. Each file appears whole
-(``files.published``), then its line in ``index.jsonl``. Once ``flush`` has returned, all files of
-all frames are there.
+A frame is a set of files (``FrameFile``). Each can write itself to a path, and then returns what
+the index should say about it. ``FrameWriter`` passes frames to one worker thread through a bounded
+queue: if the disk is slower than the sensor, ``put`` waits. Each file is complete when it appears
+(``files.published``), and its line in ``index.jsonl`` follows. Once ``flush`` has returned, all
+files of all frames are there.
 
-All that a file does in ``write`` runs on the worker, so a file may hold raw data and work on them
-there. The memory of these may be used again when the frame's ``done`` is called: once for each
-frame given to ``put``, whether it was written, failed or was dropped, and before ``flush``
-returns. Who takes buffers from a pool and has ``done`` put them back bounds the memory that
-waits for the disk. It is called on the worker, or within ``put`` if the frame is not taken.
+``write`` runs on the worker, so a file may hold raw data and convert them there. The memory of the
+data may be used again when the frame's ``done`` is called. This happens once for each frame given
+to ``put``, whether it was written, failed or was dropped, and before ``flush`` returns. A caller
+that takes buffers from a pool and lets ``done`` put them back limits the memory that waits for the
+disk. ``done`` is called on the worker, or within ``put`` if the frame is not taken.
 
-A frame that cannot be written is lost; the next one is tried again, as a full disk may have space
-again later. Of frames lost one after the other, the first is told by the next ``put`` or
-``flush`` as an ``OutputError``; a ``flush`` of all frames and ``close`` tell how many were lost
-since they told it last. ``lost`` counts them, and once a frame can be written again a line of
-``index.jsonl`` says which ones they were. A forked child leaves the files to its parent, to whom
-the worker belongs: there ``put`` is refused, while ``flush`` and ``close`` do nothing.
+A frame that cannot be written is lost; the next one is tried again, because a full disk may have
+space again later. If several frames in a row are lost, the next ``put`` or ``flush`` raises an
+``OutputError`` for the first of them; a ``flush`` of all frames and ``close`` say how many were
+lost since the last such message. ``lost`` counts them, and once a frame can be written again, a
+line of ``index.jsonl`` says which ones were lost. In a forked child the files belong to the parent,
+who has the worker: there ``put`` is refused, while ``flush`` and ``close`` do nothing.
 """
 
 import atexit
@@ -46,7 +46,7 @@ from sensor_models.output.files import (
 )
 from sensor_models.output.worker import Losses, Worker
 
-#: Frames that wait for the disk, besides the one that is being written.
+#: How many frames wait for the disk, besides the one that is being written.
 QUEUED_FRAMES = 4
 
 
@@ -70,12 +70,12 @@ class OutputPlace(Protocol):
 
 
 def _nothing() -> None:
-    """What is done after a frame whose memory nobody waits for."""
+    """Do nothing after a frame whose memory is not reused."""
 
 
 @dataclass(frozen=True)
 class FrameFiles:
-    """The files of one frame, the main one first, and what the index says of all of them."""
+    """The files of one frame, the main one first, and what the index says about all of them."""
 
     frame: int
     files: tuple[FrameFile, ...]
@@ -89,7 +89,7 @@ class FrameWriter:
     def __init__(
         self, sensor: str, parameters: OutputPlace, effective: Mapping[str, object]
     ) -> None:
-        """Find the directory writable; ``effective`` parameters go to the index."""
+        """Check that the directory is writable; ``effective`` parameters go to the index."""
         self.sensor = sensor
         #: The main files of the frames that were lost and not written since, by their paths.
         self.missing: set[str] = set()
@@ -110,8 +110,8 @@ class FrameWriter:
         """Write a frame soon; its arrays must not be changed until it is done.
 
         Raises:
-            OutputError: if frames before could not be written; this one is taken all the same, so
-                that each frame is written or counted as lost.
+            OutputError: if earlier frames could not be written; this one is taken all the same,
+                so each frame is either written or counted as lost.
         """
         taken = False
         try:
@@ -126,12 +126,12 @@ class FrameWriter:
 
     @property
     def taken(self) -> int:
-        """How many frames were taken so far."""
+        """The number of frames taken so far."""
         return self._worker.taken
 
     @property
     def lost(self) -> int:
-        """How many of the frames that are done could not be written."""
+        """The number of finished frames that could not be written."""
         return self._losses.count
 
     def is_done(self, frames: int) -> bool:
@@ -139,9 +139,9 @@ class FrameWriter:
         return not self._worker.is_ours or self._worker.is_done(frames)
 
     def flush(self, frames: int | None = None) -> None:
-        """Wait until all is written, or the first so many of the frames.
+        """Wait until all frames are written, or the first so many.
 
-        Of all frames, the error says how many were lost since it was told last.
+        If it waits for all, its error says how many were lost since the last such message.
         """
         if not self._worker.is_ours:
             return
@@ -169,13 +169,13 @@ class FrameWriter:
     # ---- what was lost -----------------------------------------------------------------------
 
     def _report_news(self) -> None:
-        """Tell of an outage once, when it begins."""
+        """Report an outage once, when it begins."""
         if (error := self._losses.news()) is not None:
             raise self._error("", error) from error
         self._report_broken()
 
     def _report_all(self) -> None:
-        """Tell how much was lost since this was told last."""
+        """Report how many frames were lost since the last report."""
         self._losses.recover()
         self._note_losses()
         count, error = self._losses.unaccounted()
@@ -195,7 +195,7 @@ class FrameWriter:
         return OutputError(f"{place}: {lost}{reason}")
 
     def _note_losses(self) -> None:
-        """Write the outages that are over into the index, or leave that for the next time."""
+        """Note outages that have ended in the index; if that fails, it is tried again later."""
         with suppress(OSError):
             while (outage := self._losses.over()) is not None:
                 frames = [outage.first, outage.last]
@@ -208,7 +208,7 @@ class FrameWriter:
         name = str(self.path_of(frame.frame, frame.files[0])) if frame.files else ""
         try:
             self._write(frame)
-        except Exception as error:  # all of it belongs to the owner, who asks for it
+        except Exception as error:  # errors are kept for the owner, who asks for them
             self.missing.add(name)
             self._losses.lose(frame.frame, frame.frame, error)
         else:
@@ -221,7 +221,7 @@ class FrameWriter:
             self._broken = error
 
     def _write(self, frame: FrameFiles) -> None:
-        """Write all files of a frame and their lines, or none: a frame is there or it is lost."""
+        """Write all files of a frame and their lines, or none: a frame is complete or lost."""
         written: dict[Path, Mapping[str, object]] = {}
         try:
             for file in frame.files:
@@ -249,10 +249,10 @@ def write_parts(path: Path, *parts: bytes | memoryview) -> None:
 
 
 def _reserve(descriptor: int, size: int) -> None:
-    """Have the room of a file found at once: writing 5.8 MB takes 0.62 ms then instead of 0.96 ms.
+    """Allocate the space of a file at once: writing 5.8 MB then takes 0.62 ms instead of 0.96 ms.
 
-    Without it the system looks for room page by page. Where a file system cannot do it, nothing is
-    done; ``os.posix_fallocate`` would write to each page there.
+    Without this the system allocates page by page. If a file system cannot do it, nothing is done;
+    ``os.posix_fallocate`` would write to each page then.
     """
     if _fallocate is not None and size and _fallocate(descriptor, 0, 0, size) != 0:
         number = ctypes.get_errno()
@@ -275,7 +275,7 @@ _fallocate = _find_fallocate()
 def write_npy(path: Path, array: NDArray[Any]) -> None:
     """Write an array as NumPy's own file.
 
-    ``numpy.save`` writes the same bytes, but does not say why a disk takes no more of them.
+    ``numpy.save`` writes the same bytes, but its error does not say why the disk refuses them.
     """
     array = np.ascontiguousarray(array)
     header = BytesIO()

@@ -1,19 +1,19 @@
 """Images as files.
 
 npy    the array as it is; ids, points and normals are always written so
-png    16 bit, grey: value = scale x stored, with ``scale`` and ``unit`` as texts in the file. What
-       is no number or below 0 is stored as 0, what is too large as 65535.
+png    16 bit, grey: value = scale x stored, with ``scale`` and ``unit`` as texts in the file. NaN
+       and values below 0 are stored as 0, values that are too large as 65535.
 tiff   float32, grey, not compressed
 
 Pictures (digital numbers of one or more channels, up to 16 bit):
 
 npy    uint8 or uint16, (rows, columns) or (rows, columns, channels)
-png    8 or 16 bit by the largest number, grey or colours; with more channels than three or with
-       two, one below the other. Numbers stand in the file as they are: those of 12 bit go up to
+png    8 or 16 bit, whichever holds the largest number, grey or colours; two channels, or more
+       than three, are one below the other. Numbers are stored unchanged: those of 12 bit go up to
        4095
 tiff   the same, not compressed
 
-How frames get to the disk: ``frame_files``.
+``frame_files`` writes the files to the disk.
 """
 
 import struct
@@ -70,12 +70,12 @@ class ImageFileParameters:
 
 
 def png_scale(largest: float) -> float:
-    """What one step of a stored number is worth: 1 mm, or more where values are larger."""
+    """The value of one step of a stored number: 1 mm, or more if values are larger."""
     return max(MILLIMETRE, largest / PNG_LARGEST)
 
 
 def png_bytes(image: NDArray[Any], scale: float, unit: str) -> bytes:
-    """A grey image of 16 bit whose stored numbers count ``scale``.
+    """A grey image of 16 bit, whose stored numbers are multiples of ``scale``.
 
     Measured with 640 x 480 depths of a scene: 11 ms and 86 kB, with noise of 1 % 15 ms and 245 kB.
     A writer without Pillow's choice of filters took 11 ms and 189 kB, with noise 6 ms and 262 kB;
@@ -83,7 +83,7 @@ def png_bytes(image: NDArray[Any], scale: float, unit: str) -> bytes:
     """
     finite = np.nan_to_num(np.asarray(image, float) / scale, nan=0.0, posinf=PNG_LARGEST)
     stored = np.clip(np.round(finite), 0, PNG_LARGEST).astype(np.uint16)
-    from PIL.PngImagePlugin import PngInfo  # late: logs of sensors without pictures need it not
+    from PIL.PngImagePlugin import PngInfo  # not all logs need it
 
     texts = PngInfo()
     texts.add_text("scale", repr(scale))
@@ -144,7 +144,7 @@ _PNG_COLORS, _PNG_16_BIT = 2, 16
 def png_of_16_bit_colors(picture: NDArray[np.uint16]) -> bytes:
     """A PNG of three colours of 16 bit each, which Pillow does not write."""
     rows, columns, _ = picture.shape
-    lines = np.zeros((rows, 1 + 6 * columns), np.uint8)  # each begins with its filter, none
+    lines = np.zeros((rows, 1 + 6 * columns), np.uint8)  # each row begins with its filter: none
     lines[:, 1:] = np.ascontiguousarray(picture, ">u2").view(np.uint8).reshape(rows, -1)
     header = struct.pack(">IIBBBBB", columns, rows, _PNG_16_BIT, _PNG_COLORS, 0, 0, 0)
     parts = (
@@ -166,10 +166,10 @@ def tiff_of_16_bit_colors(picture: NDArray[np.uint16]) -> bytes:
     entries = [
         (256, longs, 1, columns),
         (257, longs, 1, rows),
-        (258, shorts, channels, 0),  # bits of each, which stand behind the directory
+        (258, shorts, channels, 0),  # bits of each, which follow the directory
         (259, shorts, 1, 1),  # not compressed
         (262, shorts, 1, 2),  # red, green, blue
-        (273, longs, 1, 0),  # where the pixels stand
+        (273, longs, 1, 0),  # the place of the pixels
         (277, shorts, 1, channels),
         (278, longs, 1, rows),
         (279, longs, 1, picture.size * 2),
@@ -230,5 +230,5 @@ class PictureFile:
         return _file_of(below, kind, **({"compress_level": PNG_LEVEL} if kind == "png" else {}))
 
 
-#: Images need no more than any frames.
+#: Images need no writer of their own.
 ImageWriter = FrameWriter

@@ -1,30 +1,30 @@
 """Structured points as LAS, the exchange format of laser scanning, or LAZ, which is compressed.
 
-Version 1.4 with point format 6. LAS has fields of its own, and what does not fit in them is kept
-in extra dimensions:
+Version 1.4 with point format 6. Values that do not fit into LAS's own fields are kept in extra
+dimensions:
 
-x, y, z          integers of 0.1 mm from an offset in the middle of the cloud, for each axis; of
-                 the next power of ten that lets all points in, where an axis is longer than
-                 429 km. A point that is not finite is left out: no integer stands for it.
-time             ``gps_time``, exact. It is the time of the simulation, and no GPS time.
-intensity        ``intensity`` is what LAS wants, normalised to 16 bits: 65535 is the intensity that
-                 the writer is told, beyond which it saturates; 0 is what is no number. A sensor
-                 of b bits has its counts times 2^(16 - b). The dimension ``intensity_raw`` is
-                 exact.
+x, y, z          integers in steps of 0.1 mm from an offset in the middle of the cloud, for each
+                 axis; if an axis is longer than 429 km, in the next power of ten that holds all
+                 points. A point that is not finite is left out, as no integer stands for it.
+time             ``gps_time``, exact. It is the time of the simulation, not GPS time.
+intensity        ``intensity`` is normalised to 16 bits, as LAS demands: 65535 stands for the
+                 intensity that the writer is given, and for larger ones; 0 stands for NaN. A
+                 sensor of b bits has its counts times 2^(16 - b). The dimension
+                 ``intensity_raw`` is exact.
 return_number    ``return_number``, and ``return_count`` as ``number_of_returns``: at most 15.
                  The dimensions ``return_number_raw`` and ``return_count_raw`` are exact.
 others           a dimension with the name of the field
 
 ``classification`` stays 0, "never classified": its numbers have meanings by the standard (7 is
 noise, which many programs drop) that the labels of a scene do not share.
-The day of creation is 1970-01-01 in every file, for equal points to be equal files.
+The day of creation is 1970-01-01 in every file, so that equal points give equal files.
 
-With waveforms it is point format 9: the samples lie in the file, in an extended record 65535 behind
-the points, and each point names its packet. Packets of one descriptor have one length, and a file
-has at most 255 descriptors: packets are filled up to a length that one has, with what stands for 0
-W. Samples are counts of 32 bits; gain and offset of the descriptors make W of them. A point lies
-``return_point_wave_location`` ps after the first sample, and (x_t, y_t, z_t) m per ps further along
-the pulse is what was measured later. Spacings are whole ps.
+With waveforms, point format 9 is used: the samples are in the file, in an extended record 65535
+after the points, and each point names its packet. All packets of a descriptor have the same length,
+and a file has at most 255 descriptors, so packets are padded to one of these lengths with the count
+for 0 W. Samples are counts of 32 bits; gain and offset of the descriptors convert them to W. A
+point is ``return_point_wave_location`` ps after the first sample; what was measured later is (x_t,
+y_t, z_t) m per ps further along the pulse. Spacings are whole ps.
 
 Source: ASPRS, "LAS specification 1.4 - R15", sections 2.4 (header), 2.6.7 and 2.6.10 (point formats
 6 and 9), 2.7 (waveform packet data) and "Extra Bytes".
@@ -51,12 +51,12 @@ LARGEST_INTENSITY = 65535
 MOST_RETURNS = 15
 DAY = date(1970, 1, 1)
 
-#: Fields that LAS has itself, by what it calls them.
+#: Fields that LAS has itself, and their names there.
 OWN = {"x": "X", "y": "Y", "z": "Z", "time": "gps_time"}
-#: Fields that LAS has, but cannot hold as they are, by the dimension that can.
+#: Fields that LAS has, but cannot hold exactly, and the dimensions that can.
 EXACT = {name: f"{name}_raw" for name in ("intensity", "return_number", "return_count")}
 
-#: The compressor lets no other thread run meanwhile, so it gets the points in parts.
+#: The compressor blocks all other threads, so it gets the points in parts.
 PART = 4096
 
 
@@ -64,7 +64,7 @@ PART = 4096
 METRES_PER_PS = 0.5 * 299_792_458.0 * 1e-12
 #: Descriptors of packets, the number of the first one's record, and that of the data.
 MOST_DESCRIPTORS, FIRST_DESCRIPTOR, PACKET_RECORD = 255, 100, 65535
-#: What stands before extended records, and where the header has what is known last.
+#: The header of extended records, and places in the header of the file that are written last.
 EXTENDED = struct.Struct("<H16sHQ32s")
 START_OF_PACKETS, FIRST_EXTENDED = 227, 235
 LARGEST_SAMPLE = 2**32 - 1
@@ -81,26 +81,26 @@ class WavePackets(NamedTuple):
 
     @property
     def unit(self) -> int:
-        """What lengths of packets are multiples of."""
+        """The unit of the lengths of packets."""
         longest = int(self.rows["count"].max(initial=1))
         return -(-longest // MOST_DESCRIPTORS)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Samples of each packet, filled up."""
+        """The number of samples of each packet, after padding."""
         unit = self.unit
         return np.asarray(-(-self.rows["count"] // unit) * unit, np.int64)
 
     @property
     def scale(self) -> tuple[float, float]:
-        """Gain and offset: W of a count, and W of the count 0."""
+        """Gain and offset: the W of one count, and the W of the count 0."""
         low = min(float(self.samples.min(initial=0.0)), 0.0)
         high = float(self.samples.max(initial=0.0))
         return max(high - low, 1e-30) / LARGEST_SAMPLE, low
 
 
 def check_las(*, compressed: bool) -> None:
-    """Refuse at once what could not be written later."""
+    """Refuse at the start what could not be written later."""
     _import_laspy(compressed)
 
 
@@ -114,16 +114,16 @@ def write_las(
     *,
     compressed: bool,
 ) -> int:
-    """Write points that have x, y and z; tell how many of them are in the file.
+    """Write points with x, y and z; returns how many of them are in the file.
 
     Args:
         path: of the file.
-        points: what is written.
+        points: the points.
         descriptions: of the fields, of at most 32 characters.
-        shift: what positions are relative to, m.
-        full_intensity: intensity of the largest count, 65535.
-        packets: the waveforms that the points were made of.
-        compressed: whether it becomes a laz.
+        shift: the point that positions are relative to, m.
+        full_intensity: the intensity that the largest count, 65535, stands for.
+        packets: the waveforms that the points were made from.
+        compressed: whether to write a laz.
     """
     laspy = _import_laspy(compressed)
     axes = np.stack([_float64(points[axis]) + m for axis, m in zip("xyz", shift, strict=True)])
@@ -137,7 +137,7 @@ def write_las(
     _fill(records, points, full_intensity)
     if packets is not None and of_point is not None:
         _fill_packets(records, points, packets, of_point)
-    # In memory first, so that what the disk refuses is an error of the system and has a reason.
+    # In memory first, so that errors of the disk come from the system and have a reason.
     stream = _stream_of(laspy, header, records, compressed=compressed)
     if packets is not None:
         _append_packets(stream, packets)
@@ -150,7 +150,7 @@ def _packet_of_point(packets: WavePackets) -> NDArray[np.intp]:
 
 
 def _placed(laspy: Any, header: Any, axes: NDArray[np.float64]) -> Any:
-    """Records with positions and nothing else; the header gets their offsets and scales."""
+    """Records with only the positions; the header gets their offsets and scales."""
     _fit_integers(header, axes)
     records = laspy.ScaleAwarePointRecord.zeros(axes.shape[1], header=header)
     for axis, values, offset, scale in zip("XYZ", axes, header.offsets, header.scales, strict=True):
@@ -175,7 +175,7 @@ def _float64(values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _import_laspy(compressed: bool) -> Any:
-    # Late, because it takes long to import, and few sensors write LAS.
+    # Imported here, because it takes long, and few sensors write LAS.
     try:
         if compressed:
             importlib.import_module("lazrs")  # laspy compresses with it
@@ -197,7 +197,7 @@ def _header(
     if packets is not None:
         header.global_encoding.waveform_data_packets_internal = True
         header.vlrs.extend(_descriptors(laspy, packets))
-    header.global_encoding.wkt = True  # point format 6 demands it, even if no place is told
+    header.global_encoding.wkt = True  # demanded by point format 6
     header.creation_date = DAY
     header.system_identifier = "simulation"
     header.generating_software = "sensor_models"
@@ -223,7 +223,7 @@ def _fit_integers(header: Any, axes: NDArray[np.float64]) -> None:
 
 
 def _scale(reach: float) -> float:
-    """What a step is worth if coordinates are as far as this from the offset."""
+    """The size of a step if coordinates are up to this far from the offset."""
     least = reach / LARGEST_INTEGER
     if least <= RESOLUTION:
         return RESOLUTION
@@ -248,7 +248,7 @@ def _fill(records: Any, points: NDArray[np.void], full_intensity: float) -> None
 
 
 def _descriptors(laspy: Any, packets: WavePackets) -> list[Any]:
-    """What packets of each length are like."""
+    """The descriptors of packets, one for each length."""
     gain, offset = packets.scale
     spacing = max(round(1e12 * packets.step), 1)
     return [
@@ -265,7 +265,7 @@ def _descriptors(laspy: Any, packets: WavePackets) -> list[Any]:
 def _fill_packets(
     records: Any, points: NDArray[np.void], packets: WavePackets, of_point: NDArray[np.int64]
 ) -> None:
-    """Say of each point which packet it was made of, and where in it it is."""
+    """Set for each point its packet, and its place in that packet."""
     lengths = packets.lengths
     begin = EXTENDED.size + 4 * (np.cumsum(lengths) - lengths)
     rows = packets.rows[of_point]
@@ -279,7 +279,7 @@ def _fill_packets(
 
 
 def _append_packets(stream: BytesIO, packets: WavePackets) -> None:
-    """Write the samples behind all else, and into the header where they are."""
+    """Write the samples at the end, and their place into the header."""
     start = stream.seek(0, 2)
     gain, low = packets.scale
     lengths = packets.lengths

@@ -1,10 +1,10 @@
-"""Points of a cloud, the same in memory and on disk, and room for those of a frame.
+"""Points of a cloud, the same in memory and on disk, and a buffer for those of a frame.
 
 Fields are those of ``POINT`` or ``POINT_WITH_NORMAL``; units and meanings are in ``FIELDS``.
-``time`` is in seconds of the master's time, ids are -1 for none, ``return_number`` counts from 1
-and the nearest, ``node`` is the place of the return in the tree of the ray. Azimuth, elevation
-and incidence refer to the sensor, in whichever frame the points are. Where float32 is too coarse,
-positions are float64 (``record_of``).
+``time`` is in seconds of the master's time, ids are -1 for none, ``return_number`` counts from the
+nearest, which is 1, ``node`` is the place of the return in the tree of the ray. Azimuth, elevation
+and incidence refer to the sensor, whichever frame the points are in. Positions can also be float64
+(``record_of``).
 """
 
 import threading
@@ -49,7 +49,7 @@ POINT = np.dtype(
 POINT_WITH_NORMAL = np.dtype(
     [*POINT.descr, ("normal_x", "<f4"), ("normal_y", "<f4"), ("normal_z", "<f4")]
 )
-#: What points of a full-waveform lidar have besides, behind all others.
+#: Further fields of points of a full-waveform lidar, after all others.
 ECHO_FIELDS = [
     ("amplitude", "<f4"),
     ("echo_width", "<f4"),
@@ -97,9 +97,9 @@ def record_of(
 
 
 class CloudBuffer:
-    """Room for the points of one frame, some returns for each ray.
+    """A buffer for the points of one frame, with some returns for each ray.
 
-    Kernels write points where files have them: as records of ``record``, without gaps once
+    Kernels write points as in files: as records of ``record``, which have no gaps between them once
     ``pack`` has moved them together.
     """
 
@@ -117,7 +117,7 @@ class CloudBuffer:
         self.room = returns  # for each ray
         self.words: Words = np.zeros((rays * returns, self.record.itemsize // 4), np.uint32)
         self.counts = np.zeros(rays, np.uint8)
-        self._packing = threading.Lock()  # of files and logs, each on a thread of its own
+        self._packing = threading.Lock()  # for files and logs, each on a thread of its own
         self.clear()
 
     def clear(self) -> None:
@@ -125,7 +125,7 @@ class CloudBuffer:
         self.counts[:] = 0
         self.nearest: tuple[float, int] = (np.inf, -1)
         self.number = 0  # of points
-        #: What was taken off positions in the world, m.
+        #: What was subtracted from positions in the world, m.
         self.shift = np.zeros(3)
         #: How often each limit cut off light (``kernels.light.paths``).
         self.lost = np.zeros(LIMITS, np.int64)
@@ -140,9 +140,9 @@ class CloudBuffer:
         return points
 
     def points(self, *, normals: bool = False) -> Points:
-        """The points that there are, in the order of the rays, in an array of their own.
+        """The valid points, in the order of the rays, in a new array.
 
-        Those with fields of echoes come as they are, with normals if there is room for them.
+        Points with fields of echoes have all their fields, with normals if there is room for them.
         """
         if normals and not self.has_normals:
             raise ValueError("there is no room for normals in this cloud")
@@ -157,7 +157,7 @@ class CloudBuffer:
         return points
 
     def packets(self) -> "WavePackets | None":
-        """The waveforms that the points were made of, for files that hold both; None for none."""
+        """The waveforms that the points were made from, for files that hold both; None if none."""
         return None
 
     @property
@@ -167,18 +167,18 @@ class CloudBuffer:
 
     @property
     def valid(self) -> int:
-        """How many points the counts tell of."""
+        """The number of valid points, from the counts."""
         return int(self.counts.sum(dtype=np.int64))
 
     def nearest_point(self) -> Points:
-        """The nearest point, an array of one; where there is one, before they are packed."""
+        """The nearest point, as an array of one or none; only before ``pack``."""
         return self.returns.reshape(-1)[self.nearest[1] : self.nearest[1] + 1]
 
     def pack(self) -> Points:
-        """The points that there are, in the order of the rays, in this buffer's own memory.
+        """The valid points, in the order of the rays, in this buffer's own memory.
 
-        It takes the time of moving those that lie behind a gap. Until ``clear``, nothing can be
-        added then.
+        Points after a gap are moved, which takes time. After this, nothing can be added until
+        ``clear``.
         """
         with self._packing:
             if not self._packed:
@@ -198,7 +198,7 @@ class CloudBuffer:
         }
 
     def load(self, saved: Mapping[str, NDArray[Any]], rays: int) -> None:
-        """Take over ``saved`` points; ValueError if they are not of so many rays."""
+        """Take over ``saved`` points; ValueError if they have another number of rays."""
         counts, data = saved["counts"], saved["points"]
         shift, lost = saved["shift"].astype(float), saved["lost"].astype(np.int64)
         fits = counts.shape == (rays,) and counts.dtype == np.uint8

@@ -1,30 +1,30 @@
 """Records: the time series of one scalar sensor, as a Parquet or a CSV file.
 
 Columns are ``sample`` (int64), ``time`` (s) and one for each declared scalar of the sensor's
-reading, vectors by component (``acceleration.x``). Numbers survive bit by bit, in CSV too: a
-float is written with the digits that read back as the same float. Units and descriptions are in
-the metadata of Parquet's columns, units also in those of its file as JSON, under the key ``units``
-(and, for both formats, in the line of ``index.jsonl``), so that the header of a CSV file is one
-row of plain names.
+reading, vectors by component (``acceleration.x``). Numbers are exact, in CSV too: a float is
+written with the digits that read back as the same float. Units and descriptions are in the
+metadata of Parquet's columns. Units are also in the metadata of the Parquet file, as JSON under the
+key ``units``, and for both formats in the line of ``index.jsonl``, so the header of a CSV file is
+one row of plain names.
 
 How a sample gets into the file: ``append`` packs it into a block of fixed-size binary rows. Full
 blocks go through a bounded queue to the record's one worker thread, which writes them to an
-unnamed spool file in the output directory (a full disk shows while the sensor runs, and a killed
-process leaves nothing behind). If the disk is slower than the sensor, ``append`` waits. The spool
-is turned into the final file aside, which gets its name in one step.
+unnamed spool file in the output directory: a full disk is noticed while the sensor runs, and a
+killed process leaves nothing behind. If the disk is slower than the sensor, ``append`` waits. At
+the end the spool is converted to a temporary file, which is then renamed to the final name.
 
-An FMU may be set back to an earlier state. Samples in a record therefore have rising indices,
-and the newest wins: appending a sample drops those from its index on. ``rewind`` says where the
-next state continues; it drops nothing until a sample is appended or the record is closed, for a
-master may go back once more to a state further on.
+A master may set an FMU back to an earlier state. Samples in a record have rising indices, and the
+newest wins: appending a sample drops all samples from its index on. ``rewind`` says where the next
+state continues. It drops nothing until a sample is appended or the record is closed, because a
+master may go to a later state again.
 
-``publish`` writes the file and keeps the record, for a master may take back the end of a run;
-``close`` ends it.
+``publish`` writes the file and keeps the record open, because a master may go back to a saved state
+after the end of a run; ``close`` ends it.
 
-A block that cannot be written is lost; the next one is tried again, as a full disk may have space
-again later. Of blocks lost one after the other, the first is told by the next ``append`` as an
-``OutputError``. The file then has the other samples, its line in the index says how many are lost,
-and ``publish`` or ``close`` raise an error that says so, too.
+A block that cannot be written is lost; the next one is tried again, because a full disk may have
+space again later. If several blocks in a row are lost, the next ``append`` raises an
+``OutputError`` for the first of them. The file then has the other samples, its line in the index
+says how many are lost, and ``publish`` or ``close`` raise an error that says so, too.
 """
 
 import atexit
@@ -57,10 +57,10 @@ from sensor_models.output.text_logs import TextLog
 
 Chunk = npt.NDArray[np.void]
 
-BLOCK_BYTES = 1 << 16  # a block is what goes to the worker at once
+BLOCK_BYTES = 1 << 16  # a block goes to the worker in one piece
 CHUNK_ROWS = 1 << 16  # rows in memory while converting, and in one row group of Parquet
 
-#: No sample has this index (it needs 65 bits), so an append that expects it looks closer.
+#: No sample has this index (it needs 65 bits), so an append that expects it takes the slow path.
 NEVER = -(1 << 63) - 1
 
 #: Type of a column by the kind of its quantity: code of ``struct``, type of NumPy and Parquet.
@@ -104,7 +104,7 @@ class Column:
 
 
 def columns_of(reading: type | Sequence[Group]) -> tuple[Column, ...]:
-    """The columns of a record of readings: of one class, or of groups, without their texts."""
+    """The columns of a record of readings of one class, or of groups, without their texts."""
     groups = (Group(reading),) if isinstance(reading, type) else reading
     name_of = reading.__name__ if isinstance(reading, type) else "the readings"
     columns = [
@@ -136,7 +136,7 @@ class Record:
     ) -> None:
         """Open a record of readings of a class; ``effective`` parameters go to the index.
 
-        ``more`` are columns behind those of the readings.
+        ``more`` are columns after those of the readings.
         """
         self.sensor = sensor
         self.columns = (*columns_of(reading), *more)
@@ -148,12 +148,12 @@ class Record:
         self._pack_into, self._row_bytes = layout.pack_into, layout.size
         self._block_bytes = max(1, BLOCK_BYTES // layout.size) * layout.size
         self._block, self._fill, self._block_row = bytearray(self._block_bytes), 0, 0
-        self._runs: list[tuple[int, int]] = []  # (sample, row) where samples without gaps begin
-        self._expected = NEVER  # the index that continues the last run
+        self._runs: list[tuple[int, int]] = []  # (sample, row) where runs begin
+        self._expected = NEVER  # the index that continues the last of these runs
         self._rewound: int | None = None
         self._closed = False
-        self._told = 0  # lost samples that an error has told at the end
-        self._news = True  # an empty record is published, too
+        self._told = 0  # lost samples that an error at the end has reported
+        self._news = True  # a record without samples is published, too
         with output_errors(f"cannot record to {directory}"):
             self._index = Index(directory, sensor, effective)
             self._spool = Spool(directory, layout.size)
@@ -171,7 +171,7 @@ class Record:
         self.close()
 
     def log_beside(self, suffix: str) -> TextLog:
-        """A log of texts beside the file of the record, under the same name."""
+        """A log of texts in a file beside the record's, with the same name."""
         return TextLog(self.file.with_name(f"{safe_file_name(self.sensor)}.{suffix}"), self._index)
 
     def append(self, index: int, time: float, values: Sequence[float | int | bool]) -> None:
@@ -197,7 +197,7 @@ class Record:
         self._rewound, self._expected, self._news = next_index, NEVER, True
 
     def publish(self) -> None:
-        """Write the file and its line in the index, if samples came since the last time.
+        """Write the file and its line in the index, if there are new samples.
 
         The record stays open: it can be rewound and continued, and published again.
         """
@@ -212,7 +212,7 @@ class Record:
 
     def close(self) -> None:
         """Publish what is new and end the record; closing again does nothing."""
-        # After a fork the worker and its spool belong to the parent alone.
+        # After a fork the worker and its spool belong only to the parent.
         if self._closed or not self._spool.is_ours:
             return
         atexit.unregister(self.close)
@@ -221,11 +221,11 @@ class Record:
         finally:
             self._closed = True
             self._expected = NEVER
-            with suppress(OSError):  # all that counts is written, or an error says otherwise
+            with suppress(OSError):  # everything is written, or an error has been raised
                 self._spool.close()
 
     def _turn_to(self, index: int) -> None:
-        """Make a sample the next one, where it does not simply continue the last."""
+        """Make a sample the next one, if it does not simply follow the last one."""
         if self._closed:
             raise ValueError(f"the record of {self.sensor} is closed")
         if index < 0:
@@ -238,7 +238,7 @@ class Record:
         self._expected = index
 
     def _settle(self) -> None:
-        """Do what ``rewind`` put off."""
+        """Drop the samples that ``rewind`` has marked."""
         if self._rewound is not None:
             self._cut(self._rewound)
             self._rewound = None
@@ -255,12 +255,12 @@ class Record:
         if self._runs:
             sample, row = self._runs[-1]
             rows = min(rows, row + index - sample)
-        # Rows already handed over stay in the spool, until later ones are written over them.
+        # Rows in the spool stay there until later rows overwrite them.
         self._block_row = min(self._block_row, rows)
         self._fill = (rows - self._block_row) * self._row_bytes
 
     def _hand_over(self) -> None:
-        """Give the rows in the block to the worker; tell what it could not write before."""
+        """Give the rows in the block to the worker; raise an error for what it could not write."""
         self._put_block()
         if (error := self._spool.losses.news()) is not None:
             raise self._error(str(getattr(error, "strerror", None) or error)) from error
@@ -274,7 +274,7 @@ class Record:
 
     @property
     def lost(self) -> int:
-        """How many samples are missing in what was recorded; only after ``publish``."""
+        """How many recorded samples are missing in the file; valid after ``publish``."""
         return self._rows - sum(end - row for row, end in self._spool.written(self._rows))
 
     def _report_losses(self) -> None:
@@ -320,7 +320,7 @@ class Record:
 
 
 def check_format(kind: RecordFormat) -> None:
-    """Refuse a format that cannot be written here with an ``OutputError``."""
+    """Raise an ``OutputError`` for a format that cannot be written here."""
     if kind == RecordFormat.parquet:
         _import_pyarrow()
 
@@ -338,11 +338,11 @@ def row_type(columns: Sequence[Column]) -> np.dtype[np.void]:
 
 
 def _import_pyarrow() -> Any:
-    # Late, because it takes longer to import than all the rest, and few sensors record.
+    # Imported here, because it takes longer than all the rest, and few sensors record.
     try:
-        # PyArrow imports pandas, if there is one, when the first table is made. That may be at the
-        # end of the interpreter, when nothing may ask for threads that did not before.
-        import concurrent.futures.thread  # noqa: F401 - for what it does when it is imported
+        # PyArrow imports pandas, if it is installed, when the first table is made. That may be
+        # while the interpreter ends, when this module can no longer be imported.
+        import concurrent.futures.thread  # noqa: F401 - imported for its side effects
 
         import pyarrow.parquet
     except ImportError as error:
@@ -360,7 +360,7 @@ def _write_parquet(path: Path, chunks: Iterable[Chunk], columns: Sequence[Column
         column_type = pyarrow.from_numpy_dtype(np.dtype(_TYPES[column.kind][1]))
         metadata = {"unit": column.unit, "description": column.description}
         fields.append(pyarrow.field(column.name, column_type, nullable=False, metadata=metadata))
-    # In the file's metadata, too: what is not built on Arrow does not see those of the columns.
+    # Also in the file's metadata, because readers without Arrow do not see those of the columns.
     units = json.dumps({column.name: column.unit for column in columns})
     schema = pyarrow.schema(fields, metadata={"units": units})
     with pyarrow.parquet.ParquetWriter(str(path), schema) as writer:

@@ -1,11 +1,11 @@
-"""Where the results of a sensor go, besides its outputs: into a record, into files of frames.
+"""Where the results of a sensor go, besides its outputs: into a record, or into files of frames.
 
-A sink takes results one after the other. It is opened when the sensor begins, which is when a
-directory that cannot be written to is noticed, and not before: who asks for outputs only, opens
-none. Each sink writes on a thread of its own (``records``, ``frame_files``).
+A sink takes results one after the other. It is opened when the sensor begins, and then notices a
+directory that cannot be written to. A sensor that has only outputs opens none. Each sink writes on
+a thread of its own (``records``, ``frame_files``).
 
-Frames are written where somebody asked for it: with ``write_files`` on, or where the parameter
-``output_directory`` names a place. A sensor that sees fills a disk within minutes.
+Frames are written only if the user asks for it, by ``write_files`` = on or by a directory in
+``output_directory``: a sensor that sees would fill a disk within minutes.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ class WriteFiles(IntEnum):
 
 
 def write_files(what: str) -> Any:
-    """Declare the parameter ``write_files``; ``what`` says what is written, as a sentence."""
+    """Declare the parameter ``write_files``; ``what`` is a sentence that says what is written."""
     ways = "if output_directory is set (auto), never (off), always (on)"
     return choice(WriteFiles.auto, f"{what}: {ways}")
 
@@ -42,7 +42,7 @@ class FileParameters(Protocol):
 
     @property
     def write_files(self) -> WriteFiles:
-        """Whether there are files."""
+        """Whether files are written."""
 
     @property
     def output_directory(self) -> str:
@@ -60,14 +60,14 @@ class FrameTableParameters:
 
 
 def wants_files(parameters: FileParameters) -> bool:
-    """Whether frames are to be written."""
+    """Whether frames are to be written to files."""
     if parameters.write_files == WriteFiles.auto:
         return bool(parameters.output_directory)
     return parameters.write_files == WriteFiles.on
 
 
 class RecordSink:
-    """All samples, or a table of all frames, in one file, and the texts among them in others."""
+    """All samples, or a table of all frames, in one file, and their texts in other files."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class RecordSink:
     ) -> None:
         self._record = Record(sensor, readings, parameters, effective, more)
         names = [name for name, _, _ in scalars_of(readings)]
-        #: The logs of texts, and where these are among the values.
+        #: The logs of texts, and the places of the texts among the values.
         self._texts = [
             (names.index(t.reading), self._record.log_beside(t.suffix))
             for t in texts
@@ -111,14 +111,14 @@ class RecordSink:
             log.rewind(index)
 
     def publish(self) -> None:
-        """Write the file as it is; the record may still be rewound and go on."""
+        """Write the file; the record may still be rewound and continued."""
         self._record.publish()
         for _, log in self._texts:
             log.publish()
 
     def close(self) -> None:
         """Finish the file."""
-        with ExitStack() as stack:  # all are closed, whichever fails
+        with ExitStack() as stack:  # close all, even if one of them fails
             stack.callback(self._record.close)
             for _, log in self._texts:
                 stack.callback(log.close)
@@ -127,10 +127,10 @@ class RecordSink:
 class FrameSink:
     """The files of frames.
 
-    A file is named once it is complete. After a step the newest file of the steps before has to
-    be named, so what is named depends on the frames alone and not on the speed of the disk. Where
-    that file is not written yet, the one who reads the name waits for it, or the step that takes
-    the next frame (``names_now``).
+    An output names a file only when it is complete. After each step the newest file of earlier
+    steps has to be named, so which file that is depends only on the frames and not on the speed of
+    the disk. If the file is not written yet, reading the name waits for it, or the step that takes
+    the next frame does (``names_now``).
     """
 
     def __init__(self, writer: FrameWriter) -> None:
@@ -146,15 +146,15 @@ class FrameSink:
 
     @property
     def lost(self) -> int:
-        """How many frames could not be written so far."""
+        """The number of frames that could not be written so far."""
         return self._writer.lost
 
     def begin_step(self) -> None:
-        """What is taken from now on is not named until the next step."""
+        """Begin a step: frames taken from now on are not named before the next step."""
         self._before = self._writer.taken, self.newest
 
     def take(self, result: Result) -> None:
-        """Write the files of a frame soon."""
+        """Queue the files of a frame for writing."""
         frame = FrameFiles(result.number, result.files, result.known, result.done)
         if result.files:
             self.newest = str(self._writer.path_of(result.number, result.files[0]))
@@ -167,10 +167,10 @@ class FrameSink:
         return self._writer.taken > before or self._writer.is_done(before)
 
     def name_newest(self, name: Callable[[str], None], *, of_all: bool = False) -> None:
-        """Wait for the files of the steps before, or of all, and name the newest unless it is lost.
+        """Wait for the files of earlier steps, or of all, and name the newest unless it is lost.
 
         Raises:
-            OutputError: if files could not be written; the newest that was is named all the same.
+            OutputError: if files could not be written; the newest written one is named first.
         """
         frames, file = (None, self.newest) if of_all else self._before
         try:
@@ -192,9 +192,9 @@ def open_record(
     effective: Mapping[str, object],
     more: Sequence[Column] = (),
 ) -> RecordSink | None:
-    """The record that parameters of either kind ask for, if they do.
+    """The record that these parameters ask for; None if they ask for none.
 
-    ``more`` are columns of values that results have behind those of the readings.
+    ``more`` are columns for the values of results after those of the readings.
     """
     if not parameters.record:
         return None

@@ -1,8 +1,8 @@
-"""Texts of samples in one file, one behind the other: logs that other programs read.
+"""Texts of samples in one file, one after the other: logs that other programs read.
 
-As for a record (``records``), samples have rising indices, the newest wins, ``rewind`` says where
-the next state continues and drops nothing until a text is appended or the log is published. A
-thread of its own writes blocks of bytes to an unnamed file; ``publish`` makes the log of it.
+As in a record (``records``), samples have rising indices and the newest wins. ``rewind`` says where
+the next state continues, and drops nothing until a text is appended or the log is published. A
+thread of its own writes blocks of bytes to an unnamed file, which ``publish`` turns into the log.
 """
 
 import atexit
@@ -16,16 +16,16 @@ import numpy as np
 from sensor_models.output.files import Index, OutputError, output_errors, published
 from sensor_models.output.spool import Spool
 
-BLOCK_BYTES = 1 << 16  # what goes to the thread at once
+BLOCK_BYTES = 1 << 16  # size of a block for the thread
 BYTE = np.dtype([("byte", "u1")])
 
 
 @dataclass(frozen=True)
 class TextFile:
-    """A String among the readings of which a record makes a file, if the sensor gives it."""
+    """A String among the readings that is written to a file beside a record."""
 
     reading: str
-    on: str  # the name of the Boolean parameter that says so
+    on: str  # the name of the Boolean parameter that switches this on
     suffix: str
 
 
@@ -63,7 +63,7 @@ class TextLog:
         self._rewound, self._news = next_index, True
 
     def publish(self) -> None:
-        """Write the file and its line in the index, if there is news; the log stays open."""
+        """Write the file and its line in the index, if there are new texts; the log stays open."""
         if self._closed or not self._spool.is_ours or not self._news:
             return
         self._settle()
@@ -104,7 +104,7 @@ class TextLog:
         return self._ends[-1] if self._ends else 0
 
     def _settle(self) -> None:
-        """Do what ``rewind`` put off."""
+        """Drop the texts that ``rewind`` has marked."""
         if self._rewound is not None:
             self._cut(self._rewound)
             self._rewound = None
@@ -112,7 +112,7 @@ class TextLog:
     def _cut(self, index: int) -> None:
         """Drop the texts from an index on."""
         del self._ends[max(index - self._first, 0) :]
-        if self._end < self._block_start:  # later bytes are written over those in the file
+        if self._end < self._block_start:  # later bytes overwrite those in the file
             self._block, self._block_start = bytearray(), self._end
         else:
             del self._block[self._end - self._block_start :]

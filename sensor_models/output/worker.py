@@ -2,12 +2,14 @@
 
 Tasks are done in the order in which they were put. If the disk is slower than the sensor, ``put``
 waits, so memory does not grow. A task catches its own errors and notes what was not written in
-``Losses``; the next task is tried again, as a disk that is full now may have space later.
+``Losses``; the next task is tried again, because a disk that is full now may have space later.
 
-In ``Losses`` an outage begins with the first thing lost and ends with the next one written.
+In ``Losses`` an outage begins with the first item that is lost and ends with the next one that is
+written.
 
-A daemon thread does not keep the process alive, so who owns a worker finishes it at exit. A forked
-child has no such thread: there ``is_ours`` is false, and the worker must be left alone.
+The thread is a daemon and does not keep the process alive, so the owner of a worker must finish it
+at exit. A forked child has no such thread: there ``is_ours`` is false, and the worker must not be
+used.
 """
 
 import os
@@ -21,7 +23,7 @@ class Worker:
     """A thread that does tasks in order."""
 
     def __init__(self, name: str, waiting: int) -> None:
-        """``waiting`` tasks may wait, besides the one that is being done."""
+        """At most ``waiting`` tasks wait, besides the one that is being done."""
         self._queue: queue.Queue[Callable[[], None] | None] = queue.Queue(waiting)
         self._progress = threading.Condition()
         self._put = self._done = 0
@@ -40,7 +42,7 @@ class Worker:
         return self._put
 
     def put(self, task: Callable[[], None]) -> None:
-        """Do a task soon; waits while too many are on their way."""
+        """Queue a task; waits while too many are queued."""
         self._queue.put(task)
         self._put += 1
 
@@ -64,7 +66,7 @@ class Worker:
         while (task := self._queue.get()) is not None:
             try:
                 task()
-            finally:  # who waits must not wait for ever
+            finally:  # callers that wait must not wait for ever
                 with self._progress:
                     self._done += 1
                     self._progress.notify_all()
@@ -72,7 +74,7 @@ class Worker:
 
 @dataclass
 class Outage:
-    """Things lost one after the other."""
+    """A run of lost items."""
 
     first: int
     last: int
@@ -86,11 +88,11 @@ class Outage:
 
 
 class Losses:
-    """What could not be written; things are known by their numbers."""
+    """What could not be written; items are known by their numbers."""
 
     def __init__(self) -> None:
         self.count = 0
-        #: The error with which the newest outage began, until it is told.
+        #: The error with which the newest outage began, until it is reported.
         self.untold: Exception | None = None
         self._current: Outage | None = None
         self._over: list[Outage] = []
@@ -120,23 +122,23 @@ class Losses:
                 self._current = None
 
     def over(self) -> Outage | None:
-        """The oldest outage that has ended and is not noted in the index."""
+        """The oldest outage that has ended and is not yet noted in the index."""
         with self._lock:
             return self._over[0] if self._over else None
 
     def noted(self) -> None:
-        """Say that the oldest one is in the index."""
+        """Mark the oldest outage as noted in the index."""
         with self._lock:
             del self._over[0]
 
     def news(self) -> Exception | None:
-        """The error with which an outage began, if it was not told yet."""
+        """The error with which an outage began, if it was not reported yet."""
         with self._lock:
             error, self.untold = self.untold, None
             return error
 
     def unaccounted(self) -> tuple[int, Exception | None]:
-        """How many were lost since this was asked last, and why the first of them was."""
+        """How many items were lost since the last call, and why the first one was."""
         with self._lock:
             found = self._unaccounted, self._first_error
             self._unaccounted, self._first_error, self.untold = 0, None, None

@@ -24,20 +24,20 @@ those of its parts that also exist as sensors of their own::
 
     sensor = ["Imu", "Accelerometer", "Gyroscope"]
 
-The whole has all parameters as they stand. A part has the group of its own name in lower case
-without that prefix (``accelerometer.bias.x`` of an Imu is ``bias.x`` of an Accelerometer), and
-what stands outside of any group (``sample_rate``). So every number is written once. What a preset
-does not name keeps its default.
+The whole device has all parameters as they are written. A part has the parameters in the group of
+its own name in lower case, without that prefix (``accelerometer.bias.x`` of an Imu is ``bias.x`` of
+an Accelerometer), and those outside of any group (``sample_rate``). So every number is written only
+once. A parameter that a preset does not name keeps its default.
 
 Presets are found by name in the directories that the environment variable ``SENSOR_FMUS_PRESETS``
 lists (separated as in ``PATH``), then in this folder; the first directory that has the name wins.
-A name is found whatever its case, and without regard to anything that is no letter or digit:
+Names are compared without regard to case and to characters that are neither letters nor digits:
 ``amt 102v`` is AMT102-V. A name that ends in ``.toml`` or has a folder in it is the path of a
-file. Files that cannot be read, or that give one name twice, matter to nobody who asks for another
-preset; who asks for one that is not found is told of them.
+file. Files that cannot be read, or have a name that another file in the folder has, do not matter
+to those who ask for another preset; if a preset is not found, the message names them.
 
-``python -m sensor_models.presets check FILE`` checks a file of one's own; ``docs/presets.md`` has
-all keys and units.
+``python -m sensor_models.presets check FILE`` checks your own file; ``docs/presets.md`` has all
+keys and units.
 """
 
 import difflib
@@ -54,7 +54,7 @@ from sensor_models.presets.reading import Preset as Preset
 from sensor_models.presets.reading import Value
 from sensor_models.presets.reading import read_preset as read_preset
 
-#: The environment variable that lists directories with presets of one's own.
+#: The environment variable that lists directories with the user's own presets.
 DIRECTORIES = "SENSOR_FMUS_PRESETS"
 
 
@@ -109,7 +109,7 @@ def is_path(name: str) -> bool:
 
 @dataclass
 class _Found:
-    """The presets for a kind of sensor by their simplified names, and what is wrong with others."""
+    """The presets for a kind of sensor by simplified names, and what is wrong with other files."""
 
     presets: dict[str, Preset] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -137,7 +137,7 @@ def _presets_of(kind: str) -> _Found:
 
 
 def _folders(problems: list[str]) -> Iterator[tuple[str, list[Path]]]:
-    """The folders with presets, the most wanted first, and their files."""
+    """The folders with presets in the order of the search, and their files."""
     for folder in filter(None, os.environ.get(DIRECTORIES, "").split(os.pathsep)):
         if Path(folder).is_dir():
             yield folder, sorted(Path(folder).glob("*.toml"))
@@ -147,7 +147,7 @@ def _folders(problems: list[str]) -> Iterator[tuple[str, list[Path]]]:
 
 
 def _version(path: Path) -> tuple[int, int]:
-    """What changes when a file changes."""
+    """A value that changes when a file changes."""
     about = path.stat()
     return about.st_mtime_ns, about.st_size
 

@@ -36,13 +36,13 @@ def problems(preset: Preset) -> Iterator[str]:
 
 
 def apply(preset: Preset, spec: SensorSpec) -> None:
-    """Give a sensor a preset and nothing else; refuses what it does not take."""
+    """Make a sensor with nothing but a preset; refuses what the sensor does not accept."""
     known = {name: quantity for name, quantity, _ in scalars_of(spec.all_parameters)}
     spec.build(converted(known, preset.parameters_of(spec.name), "parameters"))
 
 
 def check(paths: Sequence[Path]) -> int:
-    """Say of each file whether it is good; 1 if one is not."""
+    """Print for each file whether it is valid; returns 1 if one is not."""
     bad = 0
     for path in paths:
         try:
@@ -63,7 +63,7 @@ def check(paths: Sequence[Path]) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line asks for."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(prog="python -m sensor_models.presets")
     commands = parser.add_subparsers(dest="command", required=True)
     checking = commands.add_parser("check", help="whether sensors take these files")

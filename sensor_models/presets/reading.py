@@ -1,7 +1,7 @@
-"""Reading of preset files: what is missing, unknown or no number is an error with file and key.
+"""Reading of preset files: missing or unknown keys and wrong values are errors with file and key.
 
-Whether a parameter exists and its value is in range is known to the sensor, which checks both when
-it takes the preset.
+Whether a parameter exists and whether its value is in range is checked by the sensor when it takes
+the preset.
 """
 
 import difflib
@@ -25,7 +25,7 @@ _DATASHEET_KEYS = ("publisher", "title", "revision")
 
 @dataclass(frozen=True)
 class Preset:
-    """A preset as its file gives it, checked, with its parameters in SI units."""
+    """A checked preset, with its parameters in SI units."""
 
     name: str
     sensors: tuple[str, ...]
@@ -36,10 +36,10 @@ class Preset:
     path: Path
 
     def files_beside(self, sensor: str) -> dict[str, str]:
-        """The parameters that name files, and how these lie to its own file.
+        """The parameters that name files, and the paths of these relative to the preset's file.
 
         Raises:
-            ParameterError: for a file that lies in no folder of the preset's, or is not there.
+            ParameterError: for a file that does not exist, or is not in the preset's folder.
         """
         folder = self.path.absolute().parent
         found = {}
@@ -65,7 +65,7 @@ class Preset:
 
 def read_preset(path: Path) -> Preset:
     """Read and check one preset file."""
-    if sys.version_info >= (3, 11):  # late: most FMUs start without a preset
+    if sys.version_info >= (3, 11):  # imported here, because most FMUs start without a preset
         import tomllib
     else:
         import tomli as tomllib
@@ -93,7 +93,7 @@ def read_preset(path: Path) -> Preset:
 
 
 def _group_of(sensor: str) -> str:
-    """What the names of a part's parameters begin with in the whole."""
+    """The prefix of a part's parameters in the whole device."""
     return f"{sensor.lower()}."
 
 
@@ -122,7 +122,7 @@ def _all_parameters(path: Path, table: Mapping[str, Any]) -> dict[str, Value]:
 def _placed(path: Path, name: str, value: str) -> str:
     """A text of a preset; the path of a file is relative to the preset.
 
-    A parameter whose name ends in ``file`` names one; any other may, and does if it is there
+    A parameter whose name ends in ``file`` names a file. Any other text does if that file exists
     (``pattern.beams`` is the name of a table or the path of a file).
     """
     beside = path.absolute().parent / value

@@ -1,7 +1,7 @@
 """Units of datasheets, and what they are in SI units (rad, m, s, Hz, T, m/s2, K, W).
 
-Written as on datasheets: ``µ`` and ``u``, ``°`` and ``deg``, ``√Hz`` and ``sqrt(Hz)``, ``dps`` and
-``deg/s`` are the same, and so are differences in ``°C`` and ``K``.
+Spellings of datasheets are understood: ``µ`` and ``u``, ``°`` and ``deg``, ``√Hz`` and
+``sqrt(Hz)``, ``dps`` and ``deg/s`` are the same, and so are differences in ``°C`` and ``K``.
 """
 
 import math
@@ -11,7 +11,7 @@ STANDARD_GRAVITY = 9.80665  # m/s2
 
 _DEGREE = math.pi / 180.0
 
-#: What one of a unit is in SI units.
+#: Each unit in SI units.
 FACTORS: dict[str, float] = {
     # angles and what is counted by them
     "rad": 1.0,
@@ -127,7 +127,7 @@ FACTORS: dict[str, float] = {
     "ppm/K": 1e-6,
 }
 
-#: Units that count how finely something is divided, and so go inversely with the size of a step.
+#: Units that count the steps of a range, so the size of a step is their inverse.
 DIVISIONS: dict[str, Callable[[float], float]] = {
     "cpr": lambda counts: math.tau / counts,
     "bits per turn": lambda bits: math.tau / 2.0**bits,

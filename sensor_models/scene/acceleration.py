@@ -1,23 +1,24 @@
 """A scene inside Embree: what is built from it, and the tables that say what a hit belongs to.
 
-Embree scenes are made of what is traced apart: for the world, and for each movable body in its own
-frame, one of the surfaces and one of the boundaries of media, which stop no light. Nothing in them
-changes any more. Where bodies are is told with each run (``Bodies`` of
-``kernels.tracing.scene_view``), and rays are brought to their frames (``kernels.tracing.moving``).
+The world, and each movable body in its own frame, has two Embree scenes that are traced separately:
+one of the surfaces, and one of the boundaries of media, which stop no light. They do not change
+after they are built. Each run is told where bodies are (``Bodies`` of
+``kernels.tracing.scene_view``), and rays are transformed to their frames
+(``kernels.tracing.moving``).
 
-Triangles are brought to the world, or to their body, and lie in one hierarchy, which is the fastest
-to trace. Only where that would multiply a mesh beyond ``MOST_COPIED`` triangles, or fewer on
-bodies, is the mesh built once and instanced.
+Triangles are transformed to the world, or to their body, and are in one hierarchy, which is fastest
+to trace. Only if copies of a mesh would have more than ``MOST_COPIED`` triangles, or fewer on
+bodies, the mesh is built once and instanced.
 
 The id of a geometry in its scene is its owner: volumes first, then instances, in scene order.
 
 Memory  Faces, materials, labels and normals stay in the arrays of the meshes and are read there
         by address. Embree holds copies of vertices and faces, and its hierarchy.
 Offset  Embree works in float32, which resolves 0.06 mm at 1 km and 0.5 m at the 6000 km of
-        geocentric coordinates. Where a scene reaches beyond ``NEAR``, Embree's origin is moved
-        to the scene's middle, and likewise for each body. That helps where transforms hold the
-        large numbers: vertices of a mesh are float32 themselves. Bodies lose nothing wherever they
-        go, as rays are brought to them in float64.
+        geocentric coordinates. If a scene reaches beyond ``NEAR``, Embree's origin is moved to
+        the scene's middle, and likewise for each body. That helps if the large numbers are in
+        transforms: vertices of a mesh are float32 themselves. Bodies lose no precision wherever
+        they move, because rays are transformed to their frames in float64.
 """
 
 import weakref
@@ -55,10 +56,10 @@ from sensor_models.scene.model import Instance, Mesh, Scene
 
 Floats = NDArray[np.float64]
 
-#: Triangles that may be added to a scene by copying meshes that stand in several places.
+#: How many triangles may be added to a scene by copying meshes that are in several places.
 MOST_COPIED = 2_000_000
-#: The same of bodies, which have a hierarchy each: as much as stays in the processor's cache. With
-#: 1000 cars that had copies of their own, a sweep took four times as long as with one for all.
+#: The same for bodies, which have a hierarchy each: as much as stays in the processor's cache. With
+#: a copy for each of 1000 cars, a sweep took four times as long as with one copy for all.
 MOST_COPIED_TO_BODIES = 10_000
 
 #: Coordinates beyond this, in m, move Embree's origin.
@@ -71,7 +72,7 @@ MARGIN = 1e-4
 
 
 class Acceleration:
-    """Embree's side of a scene. It does not change, so any number of threads may use it."""
+    """The Embree scenes of a scene. They do not change, so any number of threads may use them."""
 
     def __init__(self, scene: Scene, threads: int, origin: Floats | None = None) -> None:
         """``origin`` is Embree's in the world; None for one that suits the scene."""
@@ -83,13 +84,13 @@ class Acceleration:
         ]
         self.owners = [*(volume.instance for volume in scene.volumes), *scene.instances]
         self._transforms = _checked_transforms(self.owners, scene)
-        #: Poses of the bodies as the scene has them.
+        #: Poses of the bodies as in the scene's manifest.
         self.poses = np.array([[*b.position, *b.orientation] for b in scene.bodies]).reshape(-1, 7)
         #: The scene with its bodies there.
         self.view = self._new_view(len(scene.volumes))
         self.device = device_for(threads)
         self._scenes: list[int] = []
-        #: Frees the scenes of Embree's, once.
+        #: Frees the Embree scenes, once.
         self.release = weakref.finalize(self, _release, self._scenes)
         try:
             self._build()

@@ -42,7 +42,7 @@ _LARGEST_ID = 2**31 - 1
 
 
 class Assembly:
-    """A scene while it is put together: names become numbers, in the order of first use."""
+    """A scene while it is assembled: names become numbers, in the order of first use."""
 
     def __init__(self, path: Path, manifest: Manifest, allow_outside: bool) -> None:
         self.path = path
@@ -65,7 +65,7 @@ class Assembly:
         )
 
     def scene(self) -> Scene:
-        """The scene, or the first thing in it that cannot be."""
+        """The assembled scene; ``SceneError`` for the first thing that is wrong."""
         manifest = self.manifest
         visible = {table.mesh for table in manifest.instances}
         meshes = {
@@ -96,7 +96,7 @@ class Assembly:
         )
 
     def _origin(self) -> Georeference | None:
-        """Where the world is on the Earth, if that is said."""
+        """Where the world is on the Earth, if that is given."""
         given = self.manifest.world.origin
         if given is None:
             return None
@@ -188,7 +188,7 @@ class Assembly:
         instance = Instance(
             mesh=numbers[table.mesh],
             transform=_from_origin(self._transform(table, table.scale, key), mesh.origin),
-            entity_id=0,  # nothing that a ray stops at
+            entity_id=0,  # rays do not stop at it
             name=table.name or table.medium,
             body=self._body_number(table.body, key),
         )

@@ -1,4 +1,4 @@
-"""What must hold of a scene before a library without checks reads it."""
+"""Checks of a scene before it is given to a library that does not check."""
 
 import dataclasses
 from typing import Any
@@ -11,7 +11,7 @@ from sensor_models.scene.model import Mesh
 
 
 def checked_mesh(mesh: Mesh, key: str, scene: str, materials: int) -> Mesh:
-    """A mesh whose arrays have the promised types and lie packed, copied only if they did not."""
+    """A mesh with arrays of the right types and without gaps; copied only if they were not."""
     known: dict[str, Any] = {
         "vertices": _packed(mesh.vertices, np.float32, (-1, 3), key, scene),
         "faces": _packed(mesh.faces, np.uint32, (-1, 3), key, scene),

@@ -1,4 +1,4 @@
-"""What is wrong with a scene, as one message: file, key and reason."""
+"""Errors of scenes, as one message with file, key and reason."""
 
 from pathlib import Path
 

@@ -1,14 +1,13 @@
-"""Where the movable bodies of a scene were: known states, and what lies between them.
+"""Where the movable bodies of a scene were: known states, and interpolation between them.
 
-Between two known states bodies are interpolated as a sensor's own body is
-(``kernels.math.motion``). Before the first known state and after the newest one they stand still
-there, and ``SeenBodies`` says so: a sensor that was stepped further than the bodies sees them
-where they were known last. An instant that is a known one but for rounding has that state itself,
-to the last bit, however time goes on from there.
+Between two known states bodies are interpolated like a sensor's own body (``kernels.math.motion``).
+Before the first known state and after the newest one they rest there, and ``SeenBodies`` says so: a
+sensor that was stepped further than the bodies sees them at their last known place. If an instant
+differs from that of a known state only by rounding, it has exactly that state, whatever follows.
 
-A sensor keeps a ``Sight``: what an unfinished frame of its own needs, taken over from the scene in
-each step. So a frame may last longer than the scene's own memory reaches, and a saved state of the
-sensor continues with the same bits whatever the scene still knows.
+A sensor keeps a ``Sight``: the states that its unfinished frame needs, copied from the scene in
+each step. A frame may therefore last longer than the memory of the scene, and a saved state of the
+sensor continues with the same bits whatever the scene still remembers.
 """
 
 import math
@@ -29,38 +28,37 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-#: Share of the step between known states by which the newest one may lie before an instant that
-#: it counts for, as clocks of sensors have it.
+#: By this share of the step between known states, the newest one may be before an instant that it
+#: counts for, as in the clocks of sensors.
 QUANTISED = 1e-6
 
 
-#: What is said of a frame that shows bodies where they were not known to be.
+#: Keys for the index of files, about frames in which bodies were not known.
 ABOUT = ("bodies_known_from", "bodies_known_until")
 
 
 class MovingBodies(NamedTuple):
     """Where the movable bodies of a scene are while a frame, or a part of one, is taken.
 
-    Poses are known at knots, which divide the whole frame into ``spans`` equal stretches; between
-    two knots bodies are where a linear blend of the poses has them. A ray finds its place between
-    them by its own instant.
+    Poses are given at knots, which divide the whole frame into ``spans`` equal intervals, and
+    blended linearly between two knots. Each ray takes the pose at its own instant.
     """
 
     poses: Floats  # (knots, bodies, 7), quaternions of unit length
-    first: int = 0  # knot of the frame that the poses begin with
-    spans: int = 0  # 0 for bodies that stand still, which have one pose each
+    first: int = 0  # number of the first knot in the frame
+    spans: int = 0  # 0 if all bodies rest; each has one pose then
 
 
 class SeenBodies(NamedTuple):
     """States of the bodies at some instants."""
 
     states: Floats  # (instants, bodies, BODY_SIZE)
-    known_from: float | None  # an instant lies before what is known from here on; None if none does
-    known_until: float | None  # an instant lies after what is known until here; None if none does
+    known_from: float | None  # first known time, if an instant is before it; else None
+    known_until: float | None  # last known time, if an instant is after it; else None
 
     @property
     def about(self) -> dict[str, float]:
-        """What a reader of the frame should know: where bodies stood still as they were unknown."""
+        """Entries for the index: from when or until when bodies were known, if that matters."""
         limits = zip(ABOUT, (self.known_from, self.known_until), strict=True)
         return {name: limit for name, limit in limits if limit is not None}
 
@@ -69,7 +67,7 @@ class SeenBodies(NamedTuple):
 class History:
     """Known states of all bodies, in the order of time."""
 
-    times: Floats  # (n,); a first one of -inf holds for all times before the others
+    times: Floats  # (n,); a first time of -inf stands for all times before the others
     states: Floats  # (n, bodies, BODY_SIZE)
 
     @classmethod
@@ -79,16 +77,16 @@ class History:
 
     @classmethod
     def of_records(cls, times: Floats, states: Floats) -> "History":
-        """Known states as they were written down.
+        """Known states from records.
 
-        Those that the scene's manifest gives, of no time, count only where there are no others.
+        The states in the scene's manifest, which have no time, count only if there are no others.
         """
         if len(times) > 1 and times[0] == -np.inf:
             return cls(times[1:], states[1:])
         return cls(times, states)
 
     def at(self, instants: ArrayLike) -> SeenBodies:
-        """The states at some instants, which are in order."""
+        """The states at these instants, which must be in order."""
         when = np.ascontiguousarray(instants, float)
         found = np.empty((len(when), *self.states.shape[1:]))
         if found.size == 0:
@@ -100,7 +98,7 @@ class History:
         )
 
     def followed_by(self, newer: "History") -> "History":
-        """These states as far as the newer ones do not reach back, then those."""
+        """These states, as far as they are before the newer ones, followed by the newer ones."""
         if len(newer.times) == 0 or newer.states.shape[1:] != self.states.shape[1:]:
             return newer
         own = int(np.searchsorted(self.times, newer.times[0]))
@@ -110,25 +108,25 @@ class History:
         return History.of_records(times, np.concatenate([self.states[:own], newer.states]))
 
     def since(self, time: float) -> "History":
-        """Without what is not needed for any instant from a time on."""
+        """A copy without states that are not needed for instants from this time on."""
         first = max(int(np.searchsorted(self.times, time, "right")) - 1, 0)
         if first == 0:
             return self
         return History(self.times[first:], self.states[first:])
 
     def stands_still(self) -> bool:
-        """Whether no body has another pose at any time."""
+        """Whether each body has the same pose at all times."""
         poses = self.states[:, :, :POSE_SIZE]
         return bool((poses == poses[:1]).all())
 
 
 def same_instant(time: float, other: float) -> bool:
-    """Whether two times state one instant of a master's."""
+    """Whether two times mean the same instant of a master."""
     return abs(time - other) <= INSTANT * max(1.0, abs(time))
 
 
 def _nobody() -> None:
-    """A reference to no scene."""
+    """A reference to nothing."""
 
 
 class Sight:
@@ -136,8 +134,8 @@ class Sight:
 
     def __init__(self) -> None:
         self._known = History.nothing()
-        self._scene = 0  # unknown, as after a saved state: handles may be others then
-        # What was taken over last, and from where: a number may stand for another scene later.
+        self._scene = 0  # unknown, as after a saved state, when handles may differ
+        # What was copied last, and from which scene: its handle may later be that of another one.
         self._source: Callable[[], SceneHandle | None] = _nobody
         self._record, self._since = NOTHING, math.inf
         self._unmoved: tuple[History, MovingBodies] | None = None
@@ -145,14 +143,14 @@ class Sight:
     def follow(
         self, scene: "SceneHandle", since: float, before: "SceneHandle | None" = None
     ) -> None:
-        """Take over what a scene knows, as far as instants from a time on need it.
+        """Copy known states from a scene, as far as instants from this time on need them.
 
-        ``before`` is the scene that was seen until now, for who goes on from a saved state.
+        ``before`` is the scene that was seen until now, for continuing from a saved state.
         """
         seen = before.number if before is not None and self._scene == 0 else self._scene
         if seen not in (0, scene.number):
             self._known = History.nothing()
-        record = scene.record  # before what it counts, so that a newer one is taken over next time
+        record = scene.record  # read before the states, so that newer ones are copied next time
         if scene is not self._source() or record != self._record or since < self._since:
             self._known = self._known.followed_by(scene.history(since))
         self._source = weakref.ref(scene)
@@ -162,11 +160,11 @@ class Sight:
     def over(
         self, start: float, duration: float, spans: int, part: tuple[int, int] | None = None
     ) -> tuple[MovingBodies | None, dict[str, float]]:
-        """The bodies at knots of a frame, and what a reader of the frame should know.
+        """The bodies at knots of a frame, and entries for the index about them.
 
-        The knots divide the duration into ``spans`` equal stretches, none for an instant; ``part``
-        are the first and the last knot that are wanted. They are those of the frame, whatever
-        part: so bodies do not depend on how a frame is divided into parts.
+        The knots divide the duration into ``spans`` equal intervals; 0 for an instant. ``part`` are
+        the first and the last knot that are wanted. Knots are those of the whole frame, so bodies
+        do not depend on how a frame is divided into parts.
         """
         if (unmoved := self._bodies_unmoved()) is not None:
             return unmoved, {}
@@ -181,9 +179,9 @@ class Sight:
         return MovingBodies(poses, first, spans), seen.about
 
     def _bodies_unmoved(self) -> MovingBodies | None:
-        """The bodies where the manifest has them, as long as that is all that is known.
+        """The bodies where the manifest has them, as long as nothing else is known.
 
-        They are the same object as long as that holds, so what is made of them can be kept.
+        They are the same object each time, so what is made from them can be kept.
         """
         known = self._known
         if len(known.times) != 1 or known.times[0] != -np.inf or known.states.shape[1] == 0:
@@ -195,17 +193,17 @@ class Sight:
 
     @property
     def state(self) -> Floats:
-        """All that is known, (records, 1 + values)."""
+        """All known states, (records, 1 + values)."""
         known = self._known
         values = known.states.reshape(len(known.times), BODY_SIZE * known.states.shape[1])
         return np.concatenate([known.times[:, np.newaxis], values], axis=1)
 
     @classmethod
     def of(cls, saved: Mapping[str, NDArray[Any]]) -> "Sight":
-        """What ``state`` knew, saved as ``bodies``; ValueError if that is no such state."""
+        """A sight from a saved ``state``, named ``bodies``; ValueError if that does not fit."""
         table = saved["bodies"]
         fits = table.ndim == 2 and table.shape[1] > 0 and (table.shape[1] - 1) % BODY_SIZE == 0
-        if fits and len(table):  # only what a manifest gives has no time
+        if fits and len(table):  # only states from a manifest have no time
             single = len(table) == 1 and table[0, 0] == -np.inf
             fits = bool(np.isfinite(table[:, 1:]).all())
             fits = fits and (single or bool(np.isfinite(table[:, 0]).all()))

@@ -1,21 +1,21 @@
-"""What was read of scenes before, kept in the user's cache directory.
+"""Scenes that were read before, kept in the user's cache directory.
 
-Reading a scene means to check its manifest, to work out its terrain and to read its mesh files.
-The libraries that do this take 0.3 s to import alone, more than all that a sensor needs from its
-start to its first frame. So two things are kept:
+Reading a scene means checking its manifest, computing its terrain and reading its mesh files. The
+libraries for this take 0.3 s only to import, more than everything else that a sensor does until its
+first frame. So two things are kept:
 
-scene   a whole scene, by its manifest; taken while all files that it was read from are the same
+scene   a whole scene, by its manifest; used while all files that it was read from are the same
 mesh    the pieces of a mesh file, by its content, for scenes whose manifest has changed
 
 Entry    SHA-256 of the rest | length of the description, 8 bytes | description in JSON | arrays.
-         A damaged entry counts as none. No code is in it, unlike in a pickle.
-Key      of what is read, and of the code that reads it: the sources of ``scene`` and ``core``
-         and the version of trimesh. A changed reader finds nothing that an older one has kept.
+         A damaged entry is ignored. It contains no code, unlike a pickle.
+Key      made from what is read, and from the code that reads it: the sources of ``scene`` and
+         ``core`` and the version of trimesh. A changed reader does not find older entries.
 Trust    as for compiled kernels (``kernels.cache``): the directory must belong to the user and
-         be writable by nobody else. Where there is none, everything is read anew.
+         be writable by nobody else. Without such a directory everything is read each time.
 Carried  A standalone FMU has the entries of its scenes beside its packages; it keeps no others.
-Size     at most ``MAX_ENTRIES`` entries and ``MAX_TOTAL`` bytes; what was used longest ago goes
-         first.
+Size     at most ``MAX_ENTRIES`` entries and ``MAX_TOTAL`` bytes; the entries that have been unused
+         for longest are removed first.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ from sensor_models.kernels.cache import cache_root
 from sensor_models.kernels.trust import make_private
 
 FOLDER = "scenes"
-#: Beside the package in a standalone FMU: the scenes that it carries, as they are kept.
+#: The folder beside the package in a standalone FMU, with the entries of its scenes.
 CARRIED = "kept-scenes"
 SUFFIX = ".kept"
 #: What the digest of all code that reads scenes is recorded under.
@@ -73,7 +73,7 @@ def directory() -> Path | None:
 
 @cache
 def code_digest() -> str:
-    """Digest of all that decides how a file is read."""
+    """Digest of all code that decides how a file is read."""
     recorded = recorded_digest(str(sensor_models.scene.__file__), READERS)
     if recorded is not None:
         return recorded
@@ -82,7 +82,7 @@ def code_digest() -> str:
     places = [Path(package.__path__[0]) for package in (sensor_models.core, sensor_models.scene)]
     sources = [digest_of_package(str(place / "__init__.py")) for place in places]
     reader = ""
-    with contextlib.suppress(metadata.PackageNotFoundError):  # scenes without files need it not
+    with contextlib.suppress(metadata.PackageNotFoundError):  # not needed for scenes without files
         reader = metadata.version("trimesh")
     return "".join((*sources, reader))
 
@@ -98,7 +98,7 @@ def key_of(*parts: bytes | str) -> str:
 
 
 def digest_of_data(data: bytes) -> str:
-    """The digest by which a file is known again."""
+    """The digest that identifies the content of a file."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -121,7 +121,7 @@ def load(kind: str, key: str) -> tuple[Any, list[NDArray[Any]]] | None:
 
 def _read(file: Path) -> tuple[Any, list[NDArray[Any]]] | None:
     try:
-        # Arrays of a bytearray can be written, and kernels are compiled for such.
+        # Arrays of a bytearray are writable, and kernels are compiled for writable arrays.
         data = bytearray(file.read_bytes())
         rest = memoryview(data)[_DIGEST:]
         if hashlib.sha256(rest).digest() != data[:_DIGEST]:
@@ -180,7 +180,7 @@ def _unpacked(rest: memoryview) -> tuple[Any, list[NDArray[Any]]]:
 
 
 def _write(file: Path, parts: Iterable[bytes]) -> None:
-    """Write a file aside and rename it: others find all of it or nothing."""
+    """Write a temporary file and rename it: other processes find all of it or nothing."""
     handle, aside = tempfile.mkstemp(dir=file.parent, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as stream:
@@ -194,7 +194,7 @@ def _write(file: Path, parts: Iterable[bytes]) -> None:
 
 
 def _prune(place: Path) -> None:
-    """Remove what was used longest ago, as far as all together is too large."""
+    """Remove the entries unused for longest, until the total is within its limits."""
     entries = []
     for file in place.iterdir():
         with contextlib.suppress(OSError):  # another process may be pruning, too
@@ -209,7 +209,7 @@ def _prune(place: Path) -> None:
 
 
 def description_of(value: Any, arrays: list[NDArray[Any]]) -> Any:
-    """A value as JSON has it, its arrays in a list of their own."""
+    """A value as JSON, with its arrays in a separate list."""
     if isinstance(value, np.ndarray):
         arrays.append(value)
         return {"array": len(arrays) - 1}
@@ -231,7 +231,7 @@ def description_of(value: Any, arrays: list[NDArray[Any]]) -> Any:
 def from_description(
     given: Any, arrays: Sequence[NDArray[Any]], classes: Mapping[str, Callable[..., Any]]
 ) -> Any:
-    """The value that was described; ``classes`` are those that may be in it."""
+    """The value from its description; ``classes`` are those that it may contain."""
     if isinstance(given, list):
         return tuple(from_description(each, arrays, classes) for each in given)
     if not isinstance(given, dict):

@@ -1,4 +1,4 @@
-"""Whole scenes that are kept for the next start, taken while all their files are the same."""
+"""Whole scenes that are kept for the next start, and used while all their files are the same."""
 
 import dataclasses
 import os
@@ -29,7 +29,7 @@ def kept_scene(path: Path, manifest: bytes, allow_outside: bool) -> Scene | None
             files.append(file)
         scene: Scene = kept.from_description(description["scene"], arrays, _CLASSES)
     except (SceneError, KeyError, TypeError, ValueError, IndexError):
-        return None  # reading it anew says what is wrong
+        return None  # reading it again will say what is wrong
     return dataclasses.replace(scene, files=tuple(files))
 
 

@@ -1,8 +1,8 @@
 """How large a scene may be. What is larger is refused, where possible before it is read.
 
-A scene is often somebody else's file. A few hundred bytes of it can ask for more memory than a
-machine has, and an operating system answers that by ending the process, the master with it. The
-limits lie well above what a sensor can use: the ray engine needs about 130 bytes a triangle.
+A scene is often a file from elsewhere. A few hundred bytes of it can demand more memory than a
+machine has, and the operating system then kills the process, with the master in it. The limits are
+well above what a sensor can use: the ray engine needs about 130 bytes for each triangle.
 """
 
 import re
@@ -18,14 +18,14 @@ MAX_INSTANCES = 2**20
 MAX_OPERATIONS = 2**29
 
 MAX_MANIFEST_BYTES = 2**23
-#: Dots in one key, which the deepest keys of a manifest do not reach. TOML's readers take memory
-#: with the square of them: 6 GB for 80 kB.
+#: The most dots in one key, more than the deepest keys of a manifest have. The memory of TOML's
+#: readers grows with the square of this number: 6 GB for 80 kB.
 MAX_DOTS = 8
 #: Keys with several dots; each makes tables of some kilobytes out of a few bytes.
 MAX_DOTTED_KEYS = 2**16
 
-#: A part of TOML that holds no key, or what ends a key, or a dot. Strings that are not closed
-#: count up to where they could be, so that the search goes once over a text, whatever it holds.
+#: A part of TOML without a key, or the end of a key, or a dot. A string that is not closed counts
+#: up to where it could end, so that the search goes only once over any text.
 _TOML_PART = re.compile(
     r'"""(?:[^\\]|\\.)*?(?:"""|\Z)'
     r"|'''.*?(?:'''|\Z)"
@@ -66,7 +66,7 @@ def check_keys(text: str, file: Path) -> None:
 
 
 def check_formula(formula: str, cells: tuple[int, int], file: Path, key: str) -> None:
-    """Refuse a formula that would be worked out for longer than a scene may take."""
+    """Refuse a formula whose evaluation would take too long."""
     operations = max(1, sum(formula.count(sign) for sign in "+-*/("))
     corners = (cells[0] + 1) * (cells[1] + 1)
     if operations * corners > MAX_OPERATIONS:
@@ -87,7 +87,7 @@ def read_limited(file: Path, key: str, manifest: Path, limit: int = MAX_FILE_BYT
         if size > limit:
             raise SceneError(manifest, key, f"{file} has {size} bytes, at most {limit} are read")
         with file.open("rb") as stream:
-            return stream.read(limit)  # no more, should it grow meanwhile
+            return stream.read(limit)  # not more, even if it is growing
     except OSError as error:
         reason = f"{file} cannot be read: {error.strerror or error}"
         raise SceneError(manifest, key, reason) from error

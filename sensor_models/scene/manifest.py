@@ -1,13 +1,14 @@
 """A scene from its manifest, a TOML file whose keys are described in ``docs/scenes.md``.
 
-A built-in scene is a folder under ``scenes`` beside the package and goes by its name; any other
-by the path of its manifest, or of a folder with a ``scene.toml``. Files that a manifest names
-are relative to its folder and must lie in it, links followed, unless that is waived.
+A built-in scene is a folder under ``scenes`` beside the package and is given by its name. Any other
+scene is given by the path of its manifest, or of a folder with a ``scene.toml``. Files that a
+manifest names are relative to its folder and must be in it, also after links are followed, unless
+``allow_outside`` is set.
 
-Whatever is wrong is raised as ``SceneError``: one message with file, key and reason.
+All errors are raised as ``SceneError``: one message with file, key and reason.
 
 A scene that was read before is taken from the user's cache while none of its files has changed
-(``kept_scenes``); what reads it anew is imported only then.
+(``kept_scenes``); otherwise the code that reads it is imported.
 """
 
 import hashlib
@@ -68,7 +69,7 @@ def manifest_path(name_or_path: str | Path) -> Path:
 
 
 def read_manifest(path: Path) -> "Manifest":
-    """A manifest, checked by itself; the files that it names are not yet looked at."""
+    """A checked manifest; the files that it names are not yet read."""
     return _checked(path, read_limited(path, "", path, MAX_MANIFEST_BYTES))
 
 
@@ -82,7 +83,7 @@ def _checked(path: Path, data: bytes) -> "Manifest":
         content = tomllib.loads(text)
     except SceneError:
         raise
-    except (ValueError, RecursionError) as error:  # the errors of TOML and UTF-8 are ValueErrors
+    except (ValueError, RecursionError) as error:  # errors of TOML and UTF-8 are ValueErrors
         raise SceneError(path, "", f"is no TOML: {error}") from error
     manifest: Manifest = validated(Manifest, content, path)
     return manifest
@@ -97,7 +98,7 @@ def load_scene(name_or_path: str | Path, *, allow_outside: bool = False) -> Scen
 
 
 def _read_anew(path: Path, data: bytes, allow_outside: bool) -> Scene:
-    """The scene of a manifest, which is kept then."""
+    """Read the scene of a manifest, and keep it for the next time."""
     from sensor_models.scene.assembly import Assembly
 
     assembly = Assembly(path, _checked(path, data), allow_outside)
@@ -108,7 +109,7 @@ def _read_anew(path: Path, data: bytes, allow_outside: bool) -> Scene:
 
 
 def digest_of(scene: Scene) -> str:
-    """Digest of the files that a scene was read from, the same wherever its folder lies."""
+    """Digest of the files that a scene was read from, independent of the place of its folder."""
     digest = hashlib.sha256()
     for file in scene.files:
         data = read_limited(file, "", file)

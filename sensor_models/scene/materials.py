@@ -1,11 +1,12 @@
 """Surface materials of scenes: those of the library, and those that a manifest defines.
 
 The library is ``materials.toml``: everyday materials in two bands around 905 and 1550 nm, each
-with its source or marked as an estimate. A manifest may name them as they are, take one as
-``base`` for another look, or define its own with the same keys.
+with its source or marked as an estimate. A manifest may use them unchanged, take one as ``base``
+for a material with another look, or define its own with the same keys.
 
-Sets of numbers for wavelengths beyond ``LONGEST_LIGHT`` belong to radars. They hold other numbers
-and follow other rules, the same for all kinds: at 4 mm concrete mirrors, and glass absorbs.
+Sets of numbers for wavelengths beyond ``LONGEST_LIGHT`` are for radars. They hold other numbers and
+follow other rules, the same for all kinds: at 4 mm concrete reflects like a mirror, and glass
+absorbs.
 
 Numbers that a kind of surface does not have, and numbers that exclude each other, are refused: a
 Lambert surface has no refractive index, a metal no base under it, glass no diffuse reflectance.
@@ -34,14 +35,14 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-#: Above it the base of a two-layer surface sends more light back at grazing incidence than it
+#: Above it the base of a two-layer surface would send back more light at grazing incidence than it
 #: gets: the hemispherical albedo of the Oren-Nayar law with Fujii's correction passes 1 at 0.9735.
 HIGHEST_BASE_REFLECTANCE = 0.97
 
 #: Extinction from which on an interface is opaque: light is gone within 8 um at 905 nm.
 METAL_EXTINCTION = 0.01
 
-#: What each kind of surface is described by.
+#: The numbers that describe each kind of surface.
 NUMBERS: dict[str, tuple[str, ...]] = {
     "lambert": ("diffuse_reflectance", "retro_reflectance"),
     "two_layer": (
@@ -54,13 +55,13 @@ NUMBERS: dict[str, tuple[str, ...]] = {
     ),
     "dielectric": ("ior", "extinction", "roughness_beckmann"),
 }
-#: What a kind of surface must be given, as no default fits all.
+#: The numbers that must be given for a kind of surface, because no default fits all.
 NEEDED = {"lambert": ("diffuse_reflectance",), "two_layer": ("ior",), "dielectric": ("ior",)}
 
-#: What a set of numbers for a radar may hold, whatever the kind of the surface.
+#: The numbers of a set for radars, whatever the kind of the surface.
 RADAR_NUMBERS = ("diffuse_reflectance", "ior", "extinction", "roughness_rms")
 
-#: The band of a set that names neither wavelength nor band, and the wavelength it goes by.
+#: The band of a set without wavelength and band, and the wavelength that stands for it.
 ALL_LIGHT = (1e-7, LONGEST_LIGHT)
 _USUAL = 905e-9
 
@@ -111,7 +112,7 @@ def defined_material(
 def _sets(
     kind: str, surfaces: Iterable[Surface], file: Path, key: str
 ) -> tuple[dict[float, SurfaceParameters], dict[float, RadarParameters]]:
-    """The sets of numbers for light and for radars, by the wavelengths that they go by."""
+    """The sets of numbers for light and for radars, by their wavelengths."""
     light: dict[float, SurfaceParameters] = {}
     radar: dict[float, RadarParameters] = {}
     for number, surface in enumerate(surfaces):
@@ -136,7 +137,7 @@ def _sets(
 
 
 def _wavelength_of(surface: Surface) -> tuple[float, tuple[float, float] | None]:
-    """The wavelength that a set of numbers goes by, and its band if it is not the usual one."""
+    """The wavelength of a set of numbers, and its band if it is not the usual one."""
     if surface.wavelength is not None:
         return surface.wavelength, surface.band
     if surface.band is not None:
@@ -154,7 +155,7 @@ def find_material(name: str, file: Path, key: str, materials: Mapping[str, Mater
 
 
 def contradiction_in(kind: str, surface: Surface) -> tuple[str, str] | None:
-    """The first number of a surface that does not go with its kind or the others, and why."""
+    """The first number of a surface that contradicts its kind or other numbers, and why."""
     if surface.roughness_rms is not None:
         return "roughness_rms", f"is for radars, at wavelengths beyond {LONGEST_LIGHT:g} m"
     for number in _ALL_NUMBERS:
@@ -181,7 +182,7 @@ def contradiction_in(kind: str, surface: Surface) -> tuple[str, str] | None:
 
 
 def contradiction_in_band(surface: Surface, band: tuple[float, float]) -> str | None:
-    """Why a band can be none, if it cannot."""
+    """What is wrong with a band, if anything."""
     low, high = band
     if not low < high:
         return "needs two wavelengths that rise"
@@ -193,7 +194,7 @@ def contradiction_in_band(surface: Surface, band: tuple[float, float]) -> str | 
 
 
 def contradiction_for_radar(surface: Surface) -> tuple[str, str] | None:
-    """The first number of a set for radars that is none of them, or is missing, and why."""
+    """The first number of a set for radars that does not belong there or is missing, and why."""
     for number in _ALL_NUMBERS:
         if number not in RADAR_NUMBERS and getattr(surface, number) is not None:
             return number, f"is nothing that a radar takes: {', '.join(RADAR_NUMBERS)}"

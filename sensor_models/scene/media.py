@@ -1,4 +1,4 @@
-"""Ambient media: presets by the one measure that people know of the weather.
+"""Ambient media: presets by one familiar measure of the weather.
 
 air, fog  by meteorological visibility, rain by its rate, snow by that of the water in it:
           ``scene.weather`` has the laws and their sources
@@ -9,14 +9,16 @@ The lidar ratio, extinction over backscatter, is 18.8 sr for water droplets; for
 dust it is 50 sr, where measurements lie between 40 and 60.
 
 Which pulses come back from the medium, and from where, depends more on the lidar than on the
-medium, and no publication gives it for a lidar at large. The gamma law of the presets is an
-estimate: of shape 2 and scale min(1/(2 alpha), 10 m), so that returns gather where the way there
-and back is still short against the mean free path; and the share of the pulses that have one is
-the share of the light that is lost within the first 10 m, 1 - exp(-10 m * alpha). Not validated.
+medium, and no publication gives it for lidars in general. The gamma law of the presets is an
+estimate: its shape is 2 and its scale min(1/(2 alpha), 10 m), so that most returns come from where
+the way there and back is still short against the mean free path. The share of the pulses with such
+a return is the share of the light that is lost within the first 10 m, 1 - exp(-10 m * alpha). Not
+validated.
 
-A medium is known for a band, and sensors at other wavelengths are refused. That of the presets is
-where their laws were measured, from the visible to the near infrared; that of a medium with
-numbers of its own is all light. The manifest may say another one. Radars are beyond both.
+The numbers of a medium hold for a band, and sensors at other wavelengths are refused. The band of
+presets is that in which their laws were measured, from the visible to the near infrared; the band
+of a medium with its own numbers is all light. The manifest may give another band. Radars are
+outside of all these.
 """
 
 import math
@@ -39,7 +41,7 @@ AEROSOL_LIDAR_RATIO = 50.0  # sr
 DUST_EXTINCTION = 500.0  # m2/kg
 _NEAR = 10.0  # m
 
-#: The measure that each preset takes.
+#: The measure of each preset.
 MEASURES = {
     "air": "visibility",
     "fog": "visibility",
@@ -47,9 +49,9 @@ MEASURES = {
     "snow": "rate_mm_h",
     "dust": "concentration",
 }
-#: Where the laws of the presets hold, m (``scene.weather``), and what is light.
+#: The band in which the laws of the presets hold (``scene.weather``), and that of light, m.
 PRESET_BAND, LIGHT = (350e-9, 2e-6), (1e-7, LONGEST_LIGHT)
-#: Of air without a measure: a clear day, as models of the atmosphere take it.
+#: The visibility of air if none is given: a clear day, as in models of the atmosphere.
 _STANDARD_VISIBILITY = 23_000.0  # m
 
 _NUMBERS = (
@@ -64,7 +66,7 @@ _NUMBERS = (
 
 
 def defined_medium(name: str, table: MediumTable, file: Path) -> Medium:
-    """The medium that a table defines: numbers of a preset, over which given ones stand."""
+    """The medium that a table defines: numbers of a preset, unless others are given."""
     key = f"media.{name}"
     given = {n: getattr(table, n) for n in _NUMBERS if getattr(table, n) is not None}
     for measure in sorted(set(MEASURES.values())):
@@ -90,7 +92,7 @@ def defined_medium(name: str, table: MediumTable, file: Path) -> Medium:
 
 
 def _band_of(table: MediumTable, file: Path, key: str) -> tuple[float, float]:
-    """The wavelengths that a medium is known for."""
+    """The band for which the numbers of a medium hold."""
     if table.band is None:
         return LIGHT if table.preset is None else PRESET_BAND
     if table.band[0] >= table.band[1]:

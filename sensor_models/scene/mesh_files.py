@@ -1,8 +1,8 @@
 """Mesh files as pieces: GLB and glTF, STL and PLY are read by trimesh, OBJ by ``obj_files``.
 
-How many triangles a file has is taken from its header, before anything is built of it. Of glTF
-only the geometry and the names of nodes and materials are used: pictures and other descriptions
-of materials are taken out before trimesh sees the file, so they are neither opened nor needed.
+The number of triangles is taken from the header of a file, before anything is built from it. Only
+the geometry of glTF and the names of its nodes and materials are used: pictures and descriptions of
+materials are removed before trimesh gets the file, so they are neither opened nor needed.
 """
 
 import json
@@ -23,10 +23,10 @@ from sensor_models.scene.primitives import Piece
 #: Reads a file that a mesh file refers to, by the name given there.
 ReadFile = Callable[[str], bytes]
 
-#: Elements of a glTF that stand for zeros: they take no room in the file, but in memory.
+#: The most elements of a glTF that stand for zeros: they take no space in the file, but in memory.
 MAX_ZEROS = 2**20
 
-#: Extensions that speak of looks, which are not used.
+#: Extensions about looks, which are not used.
 _IGNORED_EXTENSIONS = re.compile(r"KHR_materials_|KHR_texture_|EXT_texture_|KHR_lights_")
 
 
@@ -46,7 +46,7 @@ def read_pieces(data: bytes, file: Path, read_file: ReadFile) -> list[Piece]:
 
 
 def _kept_pieces(key: str, read_file: ReadFile) -> list[Piece] | None:
-    """What was kept of a file, if the files that it refers to are the same as well."""
+    """The kept pieces of a file, if the files that it refers to are also the same."""
     found = kept.load("mesh", key)
     if found is None:
         return None
@@ -58,7 +58,7 @@ def _kept_pieces(key: str, read_file: ReadFile) -> list[Piece] | None:
 
 
 def _read_anew(kind: str, key: str, data: bytes, read_file: ReadFile) -> list[Piece]:
-    """The pieces of a file, which are kept then."""
+    """Read the pieces of a file, and keep them for the next time."""
     others: list[tuple[str, str]] = []
 
     def noted(name: str) -> bytes:
@@ -75,7 +75,7 @@ def _read_anew(kind: str, key: str, data: bytes, read_file: ReadFile) -> list[Pi
 
 def _read_stl(data: bytes, _: ReadFile) -> list[Piece]:
     count = struct.unpack_from("<I", data, 80)[0] if len(data) >= 84 else 0
-    if len(data) != 84 + 50 * count:  # no binary file, unless it is cut off
+    if len(data) != 84 + 50 * count:  # not a binary file, unless it is truncated
         count = data.count(b"endfacet")
         if count == 0:
             raise MeshFileError("is neither a whole binary STL nor one in text with triangles")
@@ -87,13 +87,13 @@ def _read_ply(data: bytes, _: ReadFile) -> list[Piece]:
     header = data[: data.find(b"end_header")]
     elements = re.findall(rb"^element\s+(\w+)\s+(\d+)", header, re.MULTILINE)
     announced = {name: int(count) for name, count in elements}
-    most = min(3 * MAX_TRIANGLES, len(data))  # an element takes a byte at the least
+    most = min(3 * MAX_TRIANGLES, len(data))  # an element takes at least a byte
     for name, count in announced.items():
         if count > most:
             raise MeshFileError(f"announces {count} of {name.decode()}, a scene has less room")
     pieces = _read(data, "ply", named=False)
     faces = sum(len(piece.faces) for piece in pieces)
-    if faces < announced.get(b"face", 0):  # more if some are no triangles
+    if faces < announced.get(b"face", 0):  # too many if some are not triangles
         raise MeshFileError(f"is cut off: {announced[b'face']} faces announced, {faces} there")
     return pieces
 
@@ -127,7 +127,7 @@ _READERS: dict[str, Callable[[bytes, ReadFile], list[Piece]]] = {
 
 
 def _plain_tree(tree: Any) -> Any:
-    """The JSON of a glTF without looks; refused if it needs what trimesh cannot do."""
+    """The JSON of a glTF without looks; refused if it needs features that trimesh does not have."""
     for needed in tree.get("extensionsRequired", []):
         if not _IGNORED_EXTENSIONS.match(needed):
             raise MeshFileError(f"needs the glTF extension {needed}, which is not supported")
@@ -159,7 +159,7 @@ def _triangles_of(mesh: Any, accessors: Any) -> int:
 def _read(
     data: bytes, kind: str, read_file: ReadFile | None = None, *, named: bool = True
 ) -> list[Piece]:
-    """The pieces by trimesh, which takes longer to import than most files take to read."""
+    """The pieces by trimesh, which is imported here: that takes longer than reading most files."""
     from sensor_models.scene.trimesh_pieces import read_by_trimesh
 
     return read_by_trimesh(data, kind, read_file, named=named)

@@ -1,15 +1,15 @@
 """Meshes of a scene: from a manifest's table to checked triangles with materials and labels.
 
-Which material a face has, the first of these that says so: the range of ``faces`` that it lies
-in; ``parts`` by the name of its group or of its own material in the file; the file's own name of
-the material, if a material of that name is known; ``material`` of the mesh. Labels likewise:
+The material of a face is the first of these that is given: the range of ``faces`` that has the
+face; ``parts`` by the name of its group or of its own material in the file; the material's name in
+the file, if a material of that name is known; ``material`` of the mesh. Its label likewise:
 ``faces``, ``parts``, the file's label of the face, the file's label of its first vertex.
 
 Rays are traced in single precision, which resolves 0.06 mm at 1 km and 0.5 m at the 5000 km of
-national grids. So a mesh whose vertices would lose more than ``LEAST_LOSS`` is moved, in double
-precision, to the middle of its own extent; ``Mesh.origin`` is where that lies in the file, and
-the transforms of its instances bring it back. What is lost all the same is logged above
-``TOLERABLE_LOSS``.
+national grids. So a mesh whose vertices would be rounded by more than ``LEAST_LOSS`` is moved, in
+double precision, to the middle of its own extent; ``Mesh.origin`` is the place of that point in the
+file, and the transforms of its instances move it back. Rounding that remains is logged if it is
+more than ``TOLERABLE_LOSS``.
 """
 
 import io
@@ -37,7 +37,7 @@ from sensor_models.scene.model import NO_LABEL, Mesh
 from sensor_models.scene.primitives import Floats, Piece
 from sensor_models.scene.schema import FaceRange, Heightmap, MeshTable, Part
 
-#: y up to z up: x stays, y becomes z.
+#: From y up to z up: x stays, y becomes z.
 _Y_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
 
 #: Beyond it single precision, in which rays are traced, is coarser than 0.1 m.
@@ -45,9 +45,9 @@ _FARTHEST = 1e6  # m, from the middle of a mesh
 #: Beyond it double precision, in which poses are kept, is coarser than 0.1 um.
 _FARTHEST_MIDDLE = 1e9  # m, from the origin of a file
 
-#: Rounding of coordinates, in m, from which on a mesh is moved to its middle.
+#: Rounding of coordinates, in m, above which a mesh is moved to its middle.
 LEAST_LOSS = 1e-5
-#: Rounding of coordinates, in m, that is logged.
+#: Rounding of coordinates, in m, above which it is logged.
 TOLERABLE_LOSS = 1e-3
 
 _log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class Source:
-    """The manifest that meshes come from, what may be read for it, and what was."""
+    """The manifest that meshes belong to, which files it may use, and which were read."""
 
     manifest: Path
     allow_outside: bool
@@ -63,13 +63,13 @@ class Source:
     is_material: Callable[[str], bool]
     label_number: Callable[[str, str], int]  # name and key -> number
     files: list[Path] = field(default_factory=list)
-    digests: dict[Path, str] = field(default_factory=dict)  # of the files but for the manifest
-    doubtful: bool = False  # something was logged that the next reader should see, too
+    digests: dict[Path, str] = field(default_factory=dict)  # of the files except the manifest
+    doubtful: bool = False  # something was logged that should be logged again next time
     triangles: int = 0
     _pieces: dict[Path, list[Piece]] = field(default_factory=dict)
 
     def read(self, name: str, key: str, folder: Path | None = None) -> tuple[Path, bytes]:
-        """A file that the manifest, or a file in ``folder``, speaks of."""
+        """Read a file that the manifest, or a file in ``folder``, refers to."""
         if folder is not None:
             name = str(folder / name)
         file = file_inside(name, key, self.manifest, self.allow_outside)
@@ -80,7 +80,7 @@ class Source:
         return file, data
 
     def pieces(self, name: str, key: str) -> list[Piece]:
-        """The pieces of a mesh file, which is read once however many meshes are made of it."""
+        """The pieces of a mesh file, which is read only once for all meshes made from it."""
         file, data = self.read(name, key)
         if file not in self._pieces:
             try:
@@ -132,14 +132,14 @@ def vertex_normals(vertices: NDArray[np.float32], faces: NDArray[np.uint32]) -> 
                 faces[:, corner], weighted[:, axis], minlength=len(vertices)
             )
     length = np.linalg.norm(sums, axis=1, keepdims=True)
-    up = np.array([0.0, 0.0, 1.0])  # for what belongs to no face with an area
+    up = np.array([0.0, 0.0, 1.0])  # for vertices of no face with an area
     return np.where(length > 0.0, sums / np.where(length > 0.0, length, 1.0), up).astype(np.float32)
 
 
 def is_closed(mesh: Mesh) -> bool:
     """Whether a mesh encloses a volume: at every edge as many faces go one way as the other.
 
-    Vertices are told apart by place, since files and primitives repeat them at sharp edges.
+    Vertices are the same if their places are, because files and primitives repeat them at edges.
     """
     _, place = np.unique(mesh.vertices, axis=0, return_inverse=True)
     corners = place.ravel()[mesh.faces].astype(np.int64)
@@ -165,7 +165,7 @@ def _pieces_of(table: MeshTable, key: str, source: Source) -> list[Piece]:
     if table.heightmap is not None:
         heights = _heights(table.heightmap, f"{key}.heightmap", source)
         return primitives.terrain(heights, table.heightmap.size)
-    return []  # the schema lets no mesh without a shape pass
+    return []  # the schema refuses meshes without a shape
 
 
 def _heights(shape: Heightmap, key: str, source: Source) -> Floats:
@@ -192,7 +192,7 @@ def _heights_of_image(shape: Heightmap, key: str, source: Source) -> Floats:
     _, data = source.read(name, key)
     try:
         with Image.open(io.BytesIO(data), formats=["PNG"]) as picture:
-            width, height = picture.size  # known before anything is unpacked
+            width, height = picture.size  # checked before anything is unpacked
             check_triangles(2 * width * height, source.manifest, key)
             full = {"L": 255.0, "I;16": 65535.0, "I;16B": 65535.0, "I": 65535.0}.get(picture.mode)
             if full is None:
@@ -236,7 +236,7 @@ def _check_parts(table: MeshTable, pieces: list[Piece], key: str, manifest: Path
 
 
 def _joined(pieces: list[Piece]) -> tuple[Floats, NDArray[np.uint32]]:
-    if len(pieces) == 1:  # a terrain of the largest size is copied no more than it must be
+    if len(pieces) == 1:  # a large terrain is not copied more often than necessary
         return pieces[0].vertices, pieces[0].faces.astype(np.uint32, copy=False)
     starts = np.cumsum([0] + [len(piece.vertices) for piece in pieces])
     faces = [piece.faces + start for piece, start in zip(pieces, starts[:-1], strict=True)]
@@ -258,9 +258,9 @@ def _placed(vertices: Floats, table: MeshTable) -> Floats:
 def _single(
     vertices: Floats, source: Source, key: str
 ) -> tuple[NDArray[np.float32], tuple[float, float, float]]:
-    """Vertices in single precision, and what they are relative to."""
+    """Vertices in single precision, and the point that they are relative to."""
     low, high = vertices.min(axis=0), vertices.max(axis=0)
-    middle = np.rint((low + high) / 2.0)  # whole metres: nothing is lost in taking them off
+    middle = np.rint((low + high) / 2.0)  # whole metres, so that subtracting them is exact
     if not max(np.abs(low).max(), np.abs(high).max()) <= _FARTHEST_MIDDLE:
         reason = f"has vertices farther than {_FARTHEST_MIDDLE:g} m from the origin"
         raise SceneError(source.manifest, key, reason)
@@ -294,7 +294,7 @@ def _largest_difference(rounded: NDArray[np.float32], exact: Floats) -> float:
 
 
 def _part_of(piece: Piece, table: MeshTable, what: str) -> tuple[str, str] | None:
-    """What the manifest says of a part: the name given, and where it stands."""
+    """The manifest's entry for a part: its name, and the key."""
     for name in piece.names:
         given = getattr(table.parts.get(name, Part()), what)
         if given is not None:
@@ -305,7 +305,7 @@ def _part_of(piece: Piece, table: MeshTable, what: str) -> tuple[str, str] | Non
 def _materials_of(
     piece: Piece, table: MeshTable, key: str, source: Source, needed: bool
 ) -> NDArray[np.int32]:
-    """The material of every face of a piece; without need for any, the first of the scene."""
+    """The material of every face of a piece; the first of the scene if none is needed."""
     given = _part_of(piece, table, "material")
     if given is None and source.is_material(piece.material):
         given = piece.material, "file"

@@ -1,7 +1,7 @@
-"""What a scene is, whatever file it came from.
+"""The data of a scene, whatever file it was read from.
 
 World frame: right-handed, z up, metres. A mesh is a list of triangles in its own frame. An
-instance puts a mesh somewhere: into the world, or into the frame of a movable body. Everything
+instance places a mesh in the world, or in the frame of a movable body. Everything
 that a ray can hit is an instance and has an entity id; a semantic label may further be given to
 an instance, or to the faces of its mesh.
 """
@@ -17,23 +17,23 @@ from numpy.typing import NDArray
 from sensor_models.core.georeference import Georeference
 from sensor_models.core.quantities import ParameterError
 
-#: Label of what has none, and id of what a ray missed.
+#: The label for none, and the id of a ray that hit nothing.
 NO_LABEL = -1
 
 
 @dataclass(frozen=True)
 class Mesh:
-    """Triangles with what belongs to each.
+    """Triangles with their materials, labels and normals.
 
-    Where the coordinates of a file are too large for single precision, the vertices are relative
-    to ``origin``, a point of the frame that the file has. The transforms of the mesh's instances
-    are made for the vertices as they stand here.
+    If the coordinates of a file are too large for single precision, the vertices are relative to
+    ``origin``, a point in the frame of the file. The transforms of the mesh's instances are for the
+    vertices as they are here.
     """
 
     vertices: NDArray[np.float32]  # (n, 3), m
     faces: NDArray[np.uint32]  # (m, 3), counter-clockwise seen from outside
     face_material: NDArray[np.int32]  # (m,), index into Scene.materials
-    face_label: NDArray[np.int32] | None = None  # (m,), NO_LABEL where the instance's holds
+    face_label: NDArray[np.int32] | None = None  # (m,), NO_LABEL for the label of the instance
     vertex_normals: NDArray[np.float32] | None = None  # (n, 3), for interpolated normals
     origin: tuple[float, float, float] = (0.0, 0.0, 0.0)  # m
 
@@ -47,12 +47,12 @@ class Instance:
     entity_id: int
     name: str = ""
     label: int = NO_LABEL
-    body: int = -1  # index into Scene.bodies; -1 does not move
+    body: int = -1  # index into Scene.bodies; -1 for none
 
 
 @dataclass(frozen=True)
 class Body:
-    """Something that moves: its pose comes from outside."""
+    """A movable body: its pose comes from outside."""
 
     name: str
     position: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -67,13 +67,13 @@ class SurfaceKind(IntEnum):
     dielectric = 2
 
 
-#: Up to here a wavelength is light, with the laws of ``light``; longer waves are a radar's.
+#: Up to here a wavelength is light, with the laws of ``light``; longer waves are for radars.
 LONGEST_LIGHT = 1e-4  # m
 
-#: Where a set of numbers holds that names its wavelength but no band: so much to either side.
+#: The band of a set of numbers with a wavelength but no band: this share of it to either side.
 BAND_SHARE = 0.1
 
-#: What people call the bands, each up to a wavelength in m.
+#: The usual names of bands, each up to a wavelength in m.
 BAND_NAMES = (
     (380e-9, "ultraviolet"),
     (780e-9, "visible"),
@@ -86,7 +86,7 @@ BAND_NAMES = (
 
 
 def band_name(wavelength: float) -> str:
-    """What people call the band that a wavelength lies in."""
+    """The usual name of the band of a wavelength."""
     return next(name for end, name in BAND_NAMES if wavelength <= end)
 
 
@@ -112,12 +112,12 @@ class SurfaceParameters:
 
 @dataclass(frozen=True)
 class RadarParameters:
-    """The numbers of a surface in a band of a radar, by section 28.3 of the physics."""
+    """The numbers of a surface in a band of a radar."""
 
-    ior: float | None = None  # None: nothing but the diffuse reflectance is known
+    ior: float | None = None  # None: only the diffuse reflectance is known
     extinction: float = 0.0
     roughness_rms: float = 0.0  # m, height
-    diffuse_reflectance: float | None = None  # None: what the roughness takes from the mirror
+    diffuse_reflectance: float | None = None  # None: from the roughness
     band: tuple[float, float] | None = None  # m; None: BAND_SHARE to either side
 
 
@@ -125,12 +125,12 @@ _Set = TypeVar("_Set", SurfaceParameters, RadarParameters)
 
 
 def band_of(wavelength: float) -> tuple[float, float]:
-    """The band of a set of numbers that names its wavelength alone."""
+    """The band of a set of numbers that gives only its wavelength."""
     return wavelength * (1.0 - BAND_SHARE), wavelength * (1.0 + BAND_SHARE)
 
 
 def _holds(band: tuple[float, float], wavelength: float) -> bool:
-    """Whether a band holds a wavelength; 850e-9 and 850 * 1e-9 are the same for it."""
+    """Whether a band contains a wavelength; 850e-9 and 850 * 1e-9 count as equal."""
     return band[0] * (1.0 - 1e-9) <= wavelength <= band[1] * (1.0 + 1e-9)
 
 
@@ -157,8 +157,8 @@ class Material:
     def radar_at(self, wavelength: float) -> RadarParameters | None:
         """The numbers for a radar; None if there are none for radars at all.
 
-        Without any, a radar tells by the numbers for light what the material is. Numbers for
-        another band refuse with ``ParameterError``.
+        Without any, a radar infers the kind of material from the numbers for light. If there are
+        numbers only for other bands, ``ParameterError`` is raised.
         """
         return self._found(self.at_radar, wavelength) if self.at_radar else None
 
@@ -169,9 +169,9 @@ class Material:
         return [numbers.band or band_of(wavelength) for wavelength, numbers in sets]
 
     def between(self, low: float, high: float) -> dict[float, SurfaceParameters]:
-        """The sets of numbers made for wavelengths of an interval, in rising order.
+        """The sets of numbers for wavelengths in an interval, in rising order.
 
-        A set whose band holds the whole interval counts at the end that is nearest to its own
+        A set whose band contains the whole interval counts at the end that is nearest to its own
         wavelength.
         """
         found = {}
@@ -183,7 +183,7 @@ class Material:
         return found
 
     def _found(self, sets: "dict[float, _Set]", wavelength: float) -> "_Set":
-        """The set of the nearest wavelength among those whose bands hold the one asked for."""
+        """The set with the nearest wavelength among those whose bands contain this one."""
         holding = [
             w for w, numbers in sets.items() if _holds(numbers.band or band_of(w), wavelength)
         ]
@@ -199,7 +199,7 @@ class Material:
 
 @dataclass(frozen=True)
 class Medium:
-    """What light passes through: air, fog, rain, water."""
+    """A medium that light passes through: air, fog, rain, water."""
 
     name: str = "vacuum"
     absorption: float = 0.0  # extinction, 1/m
@@ -209,10 +209,10 @@ class Medium:
     ior: float = 1.0
     backscatter: float | None = None  # 1/sr; None: from absorption, pulse length and lidar ratio
     lidar_ratio: float = 18.8  # sr, extinction over backscatter; 18.8 for water droplets
-    band: tuple[float, float] = (0.0, LONGEST_LIGHT)  # m, of the wavelengths that this is known for
+    band: tuple[float, float] = (0.0, LONGEST_LIGHT)  # m, where the numbers hold
 
     def expect(self, wavelength: float) -> None:
-        """Refuse a wavelength that nothing is known of; what does nothing to light is known."""
+        """Refuse a wavelength outside of the band; a medium without effect has every band."""
         clear = self.absorption == 0.0 and self.return_probability == 0.0 and self.ior == 1.0
         if clear or _holds(self.band, wavelength):
             return

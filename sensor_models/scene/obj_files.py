@@ -1,13 +1,13 @@
 """Wavefront OBJ as pieces: one for each object, group and material that faces are given in.
 
-Read are ``v``, ``f``, ``o``, ``g`` and ``usemtl``; texture coordinates, curves and libraries of
+``v``, ``f``, ``o``, ``g`` and ``usemtl`` are read; texture coordinates, curves and libraries of
 materials are not needed. Polygons become fans around their first corner. Negative numbers count
-back from the last vertex before the face. A vertex that faces give with several normals (``vn``)
-is repeated, one for each: interpolated normals then keep the edge that the file has there.
+back from the last vertex before the face. A vertex that faces use with several normals (``vn``) is
+repeated for each of them: interpolated normals then keep the edge that the file has there.
 
-The reader goes once over the lines, whatever is in them: the time is proportional to the size of
-the file. trimesh, which reads the other formats, takes time with the square of the blanks in a
-line, counts negative numbers from the end of the file and does not tell objects apart.
+The reader goes only once over the lines, so its time is proportional to the size of the file.
+trimesh, which reads the other formats, takes time with the square of the blanks in a line, counts
+negative numbers from the end of the file and does not distinguish objects.
 
 Source: Wavefront Technologies, Object Files (.obj), Advanced Visualizer Manual, Appendix B1.
 """
@@ -23,14 +23,14 @@ from sensor_models.scene.errors import MeshFileError
 from sensor_models.scene.limits import refuse_above_limit
 from sensor_models.scene.primitives import Piece
 
-#: Longest line, continued ones together; a polygon of 100,000 corners takes 2 MB.
+#: The longest line, with its continuations; a polygon of 100,000 corners takes 2 MB.
 MAX_LINE = 2**22
 
 _Key = tuple[str, str, str]
 
 
 def read_obj(data: bytes) -> list[Piece]:
-    """The pieces of a file in the order in which their first faces stand."""
+    """The pieces of a file, in the order of their first faces."""
     reader = _Reader()
     for number, line in _lines(data):
         try:
@@ -43,7 +43,7 @@ def read_obj(data: bytes) -> list[Piece]:
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The lines with their numbers; one that ends with a backslash goes on in the next."""
+    """The lines with their numbers; a line that ends with a backslash continues in the next."""
     parts: list[bytes] = []
     length = 0
     for number, line in enumerate(io.BytesIO(data), 1):
@@ -117,7 +117,7 @@ class _Reader:
 
 
 def _place(word: bytes, count: int, what: str) -> int:
-    """The number of a vertex or normal, from 0 on, by the one from 1 on or back from the end."""
+    """The number of a vertex or normal from 0, from a number that counts from 1 or from the end."""
     number = int(word)
     place = number - 1 if number > 0 else number + count
     if not 0 <= place < count:

@@ -1,4 +1,4 @@
-"""What the processes that share a scene know in common: its files, and the past of its bodies.
+"""Memory that processes with the same scene share: its files, and the past of its bodies.
 
 The memory begins with a head (magic, version, size of the description, place of the numbers) and
 a description in JSON: digests of the files that the scene was read from, the manifest first, and
@@ -6,11 +6,11 @@ the names of its bodies. From a multiple of 64 bytes on follow the number of the
 the slots of a ring of timed records (``kernels.tracing.sequence_lock``). A record is the number of
 the one before it, its time and, for each body, ``BODY_SIZE`` numbers.
 
-Size    ``MOST_RECORDS`` records, a second at 1 kHz, as far as ``MOST_BYTES`` hold them. A sensor
-        takes over what an unfinished frame of its own needs in each of its steps
-        (``scene.history``), however long the frame: so the ring has to be as long as the longest
-        step between two looks of a sensor, not as a frame. What it holds no more is said with
-        the frame.
+Size    ``MOST_RECORDS`` records, which are a second at 1 kHz, but at most ``MOST_BYTES``. In each
+        of its steps a sensor copies the states that its unfinished frame needs
+        (``scene.history``), however long the frame is. So the ring must be as long as the
+        longest step of a sensor, not as long as a frame. If it was too short, the index says so
+        with the frame.
 """
 
 import hashlib
@@ -37,14 +37,14 @@ Floats = NDArray[np.float64]
 BODY_SIZE = 13
 POSE_SIZE = 7
 
-#: Two statements of one instant differ by less, in s, or as a share of it where it is more than
-#: 1 s: a nanosecond, as masters may count.
+#: Two times closer than this are one instant: in s, or as a share of the time if that is more than
+#: 1 s. It is a nanosecond, because masters may count in these.
 INSTANT = 1e-9
 
 _MAGIC = b"SNSRSCN\n"
 _VERSION = 2
 _HEAD = struct.Struct("<8sIII")
-#: Records of the ring, the bytes that they may take, and how many there are in any case.
+#: The records of the ring, the bytes that they may take, and the least number of records.
 MOST_RECORDS, MOST_BYTES, FEWEST_RECORDS = 1024, 2**23, 16
 _LINE = 64  # bytes that processors pass to one another at once
 
@@ -53,12 +53,12 @@ class BodyStates(NamedTuple):
     """Where the bodies of a scene are at an instant, and how they move."""
 
     record: int  # counts the changes
-    time: float  # s, -inf before anybody has moved them
+    time: float  # s, -inf before they were moved
     bodies: Floats  # (n, BODY_SIZE), in the order of ``Scene.bodies``
 
 
 class PastStates(NamedTuple):
-    """What the ring holds of a stretch of time, in the order of time."""
+    """The states in the ring for an interval of time, in the order of time."""
 
     record: int  # the number of the newest
     times: Floats  # (n,)
@@ -66,37 +66,37 @@ class PastStates(NamedTuple):
 
 
 class PoseMemory:
-    """The states of bodies in memory that is laid out as here."""
+    """The states of bodies in memory with the layout of this module."""
 
     def __init__(self, memory: Any, place: int, bodies: int) -> None:
         count, length = slots_for(bodies), STATES + BODY_SIZE * bodies
         slots: Floats = np.frombuffer(memory, np.float64, count * length, place + _LINE)
         self._number: NDArray[np.int64] = np.frombuffer(memory, np.int64, 1, place)
         self._slots = slots.reshape(count, length)
-        # What other processes see must not be written to. One kernel serves all.
+        # Memory of other processes must not be written to. One kernel reads both kinds.
         self._read_number, self._read_slots = self._number.view(), self._slots.view()
         self._read_number.flags.writeable = self._read_slots.flags.writeable = False
         self._writing = threading.Lock()
 
     def write(self, time: float, bodies: Floats) -> None:
-        """Make these the newest states. States at this time or later are forgotten."""
+        """Make these the newest states. Earlier records of this time or later are dropped."""
         with self._writing:
             early = time - INSTANT * max(1.0, abs(time))
             sequence_lock.append(self._number, self._slots, time, early, bodies)
 
     @property
     def newest(self) -> int:
-        """The number of the newest record; as long as it is the same, all that is read is."""
+        """The number of the newest record; while it is the same, everything read is the same."""
         return int(self._read_number[0])
 
     def read(self) -> BodyStates:
-        """The newest states, whole, in a copy."""
+        """A consistent copy of the newest states."""
         record = np.empty(self._slots.shape[1])
         number = sequence_lock.read(self._read_number, self._read_slots, record)
         return BodyStates(number, float(record[TIME]), record[STATES:].reshape(-1, BODY_SIZE))
 
     def since(self, time: float) -> PastStates:
-        """The states from the newest before or at a time on, as far back as they are kept."""
+        """The states from the newest one at or before a time on, as far back as they are kept."""
         count, room = 1, 0
         while count > room:
             room = 4 * count
@@ -110,7 +110,7 @@ class PoseMemory:
 
 
 def slots_for(bodies: int) -> int:
-    """How many records the ring has."""
+    """The number of records of the ring."""
     size = 8 * (STATES + BODY_SIZE * bodies)
     return max(FEWEST_RECORDS, min(MOST_RECORDS, MOST_BYTES // size))
 
@@ -158,7 +158,7 @@ def read_description(memory: Any) -> Description:
 
 
 def changed_file(files: Iterable[tuple[Path, str]]) -> str | None:
-    """The first file that is not what it was, with what happened to it; None if all are."""
+    """The first file that has changed, and how; None if none has."""
     for file, digest in files:
         try:
             if digest_of_file(file) != digest:

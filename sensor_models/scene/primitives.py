@@ -1,11 +1,11 @@
 """Meshes that a manifest describes by a few numbers: plane, box, sphere, cylinder, heightmap.
 
-Each is given as parts, so that the side of a box or the cap of a cylinder can have a material of
-its own. Faces are counter-clockwise seen from outside. Vertices are shared within a part only:
-normals that are interpolated keep the edges between parts sharp.
+Each consists of parts, so that the side of a box or the cap of a cylinder can have its own
+material. Faces are counter-clockwise seen from outside. Vertices are shared only within a part, so
+that interpolated normals keep the edges between parts sharp.
 
-A sphere or a cylinder of n segments has its vertices on the true surface and its faces inside, by
-at most r (1 - cos(pi / n)): 0.5 % of the radius for 32 segments.
+A sphere or a cylinder of n segments has its vertices on the true surface. Its faces are inside of
+that by at most r (1 - cos(pi / n)): 0.5 % of the radius for 32 segments.
 
 A formula for heights is arithmetic in x and y (m) with + - * / **, numbers, pi and the functions
 listed in ``FUNCTIONS``; nothing else of Python is understood or run.
@@ -25,7 +25,7 @@ from sensor_models.scene.schema import Box, Cylinder, Plane, Sphere
 
 Floats = NDArray[np.float64]
 
-#: Of one number, but for those of two.
+#: Functions of one number, except those of two.
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "abs": np.abs,
     "cos": np.cos,
@@ -37,7 +37,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "tanh": np.tanh,
 }
 _TAKES_TWO = ("max", "min")
-#: Corners that a formula is worked out for at once.
+#: How many corners a formula is evaluated for at once.
 _AT_ONCE = 2**14
 _OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add,
@@ -56,7 +56,7 @@ class Piece:
 
     vertices: Floats  # (n, 3)
     faces: NDArray[np.integer]  # (m, 3)
-    names: tuple[str, ...] = ()  # by which a manifest can speak of it: group, material
+    names: tuple[str, ...] = ()  # names that a manifest can use for it: group, material
     properties: dict[str, NDArray[Any]] = field(default_factory=dict)  # "vertex.NAME", "face.NAME"
     material: str = ""  # the name of its own material in a file
 
@@ -122,7 +122,7 @@ def cylinder(shape: Cylinder) -> list[Piece]:
 
 
 def terrain(heights: Floats, size: tuple[float, float]) -> list[Piece]:
-    """A grid of heights over a rectangle: rows run along x, the first row lies at +y."""
+    """A grid of heights over a rectangle: rows run along x, the first row is at +y."""
     rows, columns = heights.shape
     x = np.linspace(-size[0] / 2, size[0] / 2, columns)
     y = np.linspace(size[1] / 2, -size[1] / 2, rows)
@@ -138,14 +138,14 @@ def terrain(heights: Floats, size: tuple[float, float]) -> list[Piece]:
 
 
 def heights_of_formula(formula: str, size: tuple[float, float], cells: tuple[int, int]) -> Floats:
-    """Heights at the corners of cells over a rectangle; raises ValueError where it makes none."""
+    """Heights at the corners of cells over a rectangle; ValueError for a wrong formula."""
     x = np.linspace(-size[0] / 2, size[0] / 2, cells[0] + 1)
     y = np.linspace(size[1] / 2, -size[1] / 2, cells[1] + 1)
     heights = np.empty((len(y), len(x)))
     rows = max(1, _AT_ONCE // len(x))  # nested operations hold one array each at the same time
     try:
         tree = ast.parse(formula.strip(), mode="eval")
-        with np.errstate(all="ignore"):  # what is not finite is found when the mesh is checked
+        with np.errstate(all="ignore"):  # the check of the mesh finds what is not finite
             for start in range(0, len(y), rows):
                 some = y[start : start + rows, None]
                 known = {"x": x[None, :], "y": some, "pi": math.pi}
@@ -156,7 +156,7 @@ def heights_of_formula(formula: str, size: tuple[float, float], cells: tuple[int
 
 
 def _value(node: ast.AST, known: dict[str, Any]) -> Any:
-    """What a formula is worth; everything that is not listed here is refused."""
+    """The value of a formula; everything that is not listed here is refused."""
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
         return np.float64(node.value)  # a power of Python's whole numbers can fill the memory
     if isinstance(node, ast.Name) and node.id in known:

@@ -1,23 +1,23 @@
 """Open scenes under handles: whole numbers that a master can pass from one part to another.
 
-``open_scene`` reads a scene and gives it a handle; ``attach`` takes part in the scene of a handle,
-in the same process or in another one of the same user on the same machine::
+``open_scene`` reads a scene and gives it a handle; ``attach`` uses the scene of a handle, in the
+same process or in another one of the same user on the same machine::
 
     with open_scene("yard") as world:
-        send(world.number)                             # to whoever wants to see it
-        world.move(time, bodies)                       # only who opened a scene moves its bodies
+        send(world.number)                             # to those that want to see it
+        world.move(time, bodies)                       # only the one that opened it can do this
         world.bodies_at([time - 0.05])                 # where they were, in any process
 
     with attach(number) as world:
         hits = world.rays().trace(origins, directions, 100.0)
 
-In a process, all that use a handle share one ``Scene`` and one ``RayScene``, which is built when
-somebody first traces. Another process reads the scene from the same files, which must not have
-changed since; the states of the bodies are in memory that both see (``pose_memory``). A scene
-stays open until the last user has left it, in whatever process: if the one that opened it was
-killed, the others still see its bodies where they were (``shared_file``).
+Within a process, all users of a handle share one ``Scene`` and one ``RayScene``, which is built
+when it is first traced. Another process reads the scene from the same files, which must not have
+changed since; the states of the bodies are in memory that both processes see (``pose_memory``). A
+scene stays open until its last user in any process has left it: if the process that opened it was
+killed, the others still see its bodies where they were last (``shared_file``).
 
-After a fork, the child sees what its parent's scenes do, but cannot move them.
+After a fork, the child sees the scenes of its parent, but cannot move their bodies.
 """
 
 import math
@@ -57,7 +57,7 @@ __all__ = ["BODY_SIZE", "BodyStates", "SceneHandle", "SceneHandleError", "attach
 
 
 class SceneHandleError(ValueError):
-    """A handle that stands for no scene that can be used; the message says why."""
+    """A handle without a scene that can be used; the message says why."""
 
     def __init__(self, number: int, reason: str) -> None:
         self.number = number
@@ -65,7 +65,7 @@ class SceneHandleError(ValueError):
 
 
 class SceneHandle:
-    """One use of an open scene. Once it is closed, or forgotten, it keeps the scene no longer."""
+    """One use of an open scene, until it is closed or no longer referred to."""
 
     def __init__(self, shared: "_OpenScene", *, owner: bool) -> None:
         self.number = shared.file.number
@@ -76,32 +76,32 @@ class SceneHandle:
         self.close = weakref.finalize(self, _registry.leave, shared)
 
     def states(self) -> BodyStates:
-        """The newest states of all bodies, in a copy."""
+        """A copy of the newest states of all bodies."""
         return self._open().poses.read()
 
     @property
     def record(self) -> int:
-        """Counts the changes of the bodies: as long as it is the same, their past is."""
+        """Counts the changes of the bodies: while it is the same, their past is the same."""
         return self._open().poses.newest
 
     def history(self, since: float) -> History:
-        """The states of all bodies from the newest before or at a time on, in a copy.
+        """A copy of the states of all bodies, from the newest one at or before a time on.
 
-        It goes back as far as the memory does that processes share (``pose_memory``).
+        It goes back as far as the memory that processes share (``pose_memory``).
         """
         _, times, states = self._open().poses.since(since)
         return History.of_records(times, states)
 
     def bodies_at(self, times: ArrayLike) -> SeenBodies:
-        """The states of all bodies at some instants, as they are known now (``scene.history``)."""
+        """The states of all bodies at these instants, as they are known now (``scene.history``)."""
         instants = np.asarray(times, float).reshape(-1)
         return self.history(float(instants.min(initial=np.inf))).at(instants)
 
     def move(self, time: float, bodies: ArrayLike) -> None:
         """Give all bodies the states that they have at ``time``: (n, BODY_SIZE).
 
-        They become part of the past that ``history`` shows. A time that is not after the newest
-        one replaces what was known from then on. Orientations are brought to unit length. If a
+        They become part of the past that ``history`` shows. If ``time`` is not after the newest
+        one, they replace the states from then on. Orientations are brought to unit length. If a
         value is not allowed, nothing changes.
         """
         shared = self._open()
@@ -112,10 +112,10 @@ class SceneHandle:
         shared.poses.write(time, _checked_states(bodies, self.scene))
 
     def rays(self, *, placed: bool = True) -> "RayScene":
-        """The scene to be traced, which this process shares, its bodies where they are now.
+        """The scene for tracing, which this process shares, with its bodies where they are now.
 
-        With ``placed`` false bodies are left where they were, for who tells with each run where
-        they are.
+        With ``placed`` = False bodies are not moved, for callers that give their places with each
+        run.
         """
         return self._open().rays(placed)
 
@@ -139,14 +139,14 @@ class SceneHandle:
 def open_scene(name_or_path: str | Path, wanted: int = 0) -> SceneHandle:
     """Open a scene under a new handle.
 
-    ``wanted`` is the handle that it had before, in a process that is to be continued; where that
-    is in use, the scene gets another one.
+    ``wanted`` is the handle that it had before, in a run that is to be continued; if that is in
+    use, the scene gets another one.
     """
     return _registry.open(name_or_path, wanted)
 
 
 def attach(number: int) -> SceneHandle:
-    """Take part in the scene of a handle; ``SceneHandleError`` says why that cannot be."""
+    """Use the scene of a handle; ``SceneHandleError`` says why that is not possible."""
     return _registry.attach(number)
 
 
@@ -179,7 +179,7 @@ class _OpenScene:
         self._placing = threading.Lock()
 
     def rays(self, placed: bool) -> "RayScene":
-        from sensor_models.scene.tracing import RayScene  # Embree is only for those who trace
+        from sensor_models.scene.tracing import RayScene  # Embree is imported only for tracing
 
         with self._placing:
             if self._rays is None:
@@ -193,8 +193,8 @@ class _OpenScene:
             return self._rays
 
     def release(self) -> None:
-        self._rays = None  # freed when nobody traces it any more
-        del self.poses  # which keeps the memory
+        self._rays = None  # freed when nothing traces it any more
+        del self.poses  # this keeps the memory
         self.file.close()
 
 
@@ -205,7 +205,7 @@ class _Registry:
         self.forget()
 
     def forget(self) -> None:
-        """Start empty. Called in a forked child, too: there a lock may be held by no thread."""
+        """Start empty. Also called in a forked child, where a lock may be held by no thread."""
         self._lock = threading.RLock()
         self._scenes: dict[int, _OpenScene] = {}
 
@@ -230,7 +230,7 @@ class _Registry:
             shared.users -= 1
             if shared.users:
                 return
-            if self._scenes.get(shared.file.number) is shared:  # not so after a fork
+            if self._scenes.get(shared.file.number) is shared:  # not after a fork
                 del self._scenes[shared.file.number]
             shared.release()
 
@@ -258,7 +258,7 @@ def _attached(number: int) -> _OpenScene:
 
 
 def _same_scene(file: SharedFile) -> Scene:
-    """The scene of a shared file, read from the files that its opener has read."""
+    """The scene of a shared file, read from the same files as by the process that opened it."""
     try:
         description = read_description(file.memory)
     except ValueError as error:

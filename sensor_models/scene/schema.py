@@ -1,8 +1,8 @@
-"""What may stand in a scene manifest: the tables, their keys, types and ranges.
+"""The contents of a scene manifest: the tables, their keys, types and ranges.
 
 The JSON Schema in ``docs/scene.schema.json`` is made from these classes. They check each table
-for itself; what needs more than one table or the files is checked where the scene is assembled
-(``manifest``). All values are in SI units but for keys that name another one (``_deg``,
+by itself; conditions that need several tables or files are checked when the scene is assembled
+(``assembly``). All values are in SI units, except where a key names another unit (``_deg``,
 ``_mm_h``).
 """
 

@@ -1,20 +1,20 @@
-"""Memory that the processes of one user share: files, each under a number that stands for it.
+"""Memory that the processes of one user share: files, each with a number.
 
-Place   One directory for each user, which nobody else may enter. It does not depend on how a
-        process was started, or processes would not meet: ``/dev/shm`` where there is one, else
-        ``XDG_RUNTIME_DIR``, else the temporary directory, else one in the home directory; the next
-        of these where somebody else has taken the name. Where nothing can be written, a scene is
-        memory of its process alone. ``SENSOR_FMUS_SHARED_DIR`` is another.
-Number  Drawn at random from 31 bits, so that one whose file is gone does not come again while
-        somebody may still hold it.
-Life    Whoever uses a file holds a shared lock on it, which the kernel takes back when the process
-        ends, in whatever way. Who leaves last removes the file. What killed processes have left
-        is a file without a lock; it is removed when the next file is made. No lock is ever
-        waited for. A forked child is no user by itself: it sees the memory for as long as it
-        likes, but once its parent has left, the number stands for nothing.
+Place   One directory for each user, which no other user can enter. It must be the same for all
+        processes, however they were started: ``/dev/shm`` if there is one, else
+        ``XDG_RUNTIME_DIR``, else the temporary directory, else one in the home directory; if
+        another user has taken the name there, the next of these. If none can be written to, a
+        scene is memory of its process only. ``SENSOR_FMUS_SHARED_DIR`` names another directory.
+Number  Drawn at random from 31 bits, so that the number of a removed file is not used again while
+        a process may still have it.
+Life    Each user of a file holds a shared lock on it, which the system releases when the process
+        ends for any reason. The last user removes the file. Killed processes leave files without
+        a lock, which are removed when the next file is made. No code ever waits for a lock. A
+        forked child is not a user by itself: it can see the memory as long as it likes, but once
+        its parent has left, the number is no longer valid.
 
-Windows has no such lock, but does not remove a file that is open, which tells the same. That, and
-macOS, were not tried.
+Windows has no such lock, but it does not remove a file that is open, which serves the same purpose.
+That, and macOS, were not tried.
 """
 
 import mmap
@@ -34,7 +34,7 @@ DIRECTORY_VARIABLE = "SENSOR_FMUS_SHARED_DIR"
 LARGEST_NUMBER = 2**31 - 1
 
 _PREFIX = "scene-"
-#: Files are not handed on to programs that are started, and no link is followed.
+#: Files are not inherited by programs that are started, and links are not followed.
 _FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -55,7 +55,7 @@ class SharedFile:
 
     def close(self) -> None:
         """Leave the file, and remove it if nobody else uses it."""
-        with suppress(BufferError):  # an array looks at it still: unmapped when that is gone
+        with suppress(BufferError):  # an array still uses it: it is unmapped with that array
             self.memory.close()
         if self._process == os.getpid():
             _release(self._descriptor)  # closing is not enough, the mapping has a copy
@@ -67,7 +67,7 @@ class SharedFile:
 def create(content: bytes, wanted: int = 0) -> SharedFile:
     """A new file with this content, under the wanted number if there is one and it is free.
 
-    Where no directory can be had at all, it is memory of this process alone.
+    If there is no directory at all, it is memory of this process only.
     """
     try:
         directory = shared_directory()
@@ -84,7 +84,7 @@ def create(content: bytes, wanted: int = 0) -> SharedFile:
 
 
 def attach(number: int) -> SharedFile | None:
-    """The file of that number, to be read; None if there is none, or nobody uses it any more."""
+    """The file of a number, for reading; None if there is none, or nobody uses it any more."""
     try:
         path = shared_directory() / f"{_PREFIX}{number}"
         if _remove_if_deserted(path):
@@ -93,7 +93,7 @@ def attach(number: int) -> SharedFile | None:
     except (FileNotFoundError, NowhereError):
         return None
     try:
-        if _hold(descriptor) and os.fstat(descriptor).st_size > 0:  # else it is being made
+        if _hold(descriptor) and os.fstat(descriptor).st_size > 0:  # otherwise it is being made
             return SharedFile(path, descriptor, writable=False)
     except BaseException:
         os.close(descriptor)
@@ -103,14 +103,14 @@ def attach(number: int) -> SharedFile | None:
 
 
 def remove_deserted(directory: Path) -> None:
-    """Remove what processes have left that were killed."""
+    """Remove the files that killed processes have left."""
     for path in directory.glob(f"{_PREFIX}*"):
-        with suppress(OSError):  # another process may be about it, too
+        with suppress(OSError):  # another process may be removing it, too
             _remove_if_deserted(path)
 
 
 def shared_directory() -> Path:
-    """The directory of the files, existing and closed to others: the first that can be had."""
+    """The directory of the files: the first possible one, existing and closed to other users."""
     refusals = []
     for directory in _places():
         try:
@@ -123,11 +123,11 @@ def shared_directory() -> Path:
 
 
 def _made_private(directory: Path) -> Path:
-    """The directory, if it is or becomes one of the user's own."""
+    """The directory, if it belongs to the user alone, or can be made so."""
     with output_errors(f"cannot make {directory}"), suppress(FileExistsError):
         directory.mkdir(mode=0o700)
     if sys.platform != "win32":
-        status = directory.lstat()  # a link may have been laid by somebody else
+        status = directory.lstat()  # a link may have been made by another user
         reason = ""
         if not stat.S_ISDIR(status.st_mode):
             reason = "is no directory"
@@ -153,7 +153,7 @@ def _places() -> list[Path]:
     own = f"sensor-fmus-{os.geteuid()}"
     memory, runtime = Path("/dev/shm"), Path(os.environ.get("XDG_RUNTIME_DIR", ""))
     places = []
-    with suppress(FileNotFoundError):  # a machine without any
+    with suppress(FileNotFoundError):  # a machine without a temporary directory
         places.append(Path(tempfile.gettempdir()) / own)
     if runtime.is_absolute() and os.access(runtime, os.W_OK | os.X_OK):
         places.insert(0, runtime / "sensor-fmus")
@@ -166,7 +166,7 @@ def _places() -> list[Path]:
 
 
 def _create_private(content: bytes, wanted: int) -> SharedFile:
-    """Memory that is no file, and that no other process can find."""
+    """Memory without a file, which no other process can find."""
     number = wanted if 0 < wanted <= LARGEST_NUMBER else _any_number()
     with output_errors("cannot hold a scene"):
         descriptor = os.memfd_create(f"{_PREFIX}{number}")
@@ -190,7 +190,7 @@ def _create(path: Path, content: bytes) -> SharedFile | None:
     except FileExistsError:
         return None
     try:
-        if not _hold(descriptor):  # found without a user, and removed
+        if not _hold(descriptor):  # another process found it without a user and removed it
             os.close(descriptor)
             return None
         with open(descriptor, "wb", closefd=False) as stream:
@@ -227,14 +227,14 @@ else:
             fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        return os.fstat(descriptor).st_nlink > 0  # else somebody has removed it meanwhile
+        return os.fstat(descriptor).st_nlink > 0  # otherwise it was removed meanwhile
 
     def _hold(descriptor: int) -> bool:
-        """Become a user of a file; whether it still is one."""
+        """Become a user of a file; returns whether the file still exists."""
         return _lock(descriptor, fcntl.LOCK_SH)
 
     def _release(descriptor: int) -> None:
-        """Be no user any more, and nobody who shares the descriptor after a fork."""
+        """Stop being a user, also for processes that share the descriptor after a fork."""
         fcntl.flock(descriptor, fcntl.LOCK_UN)
 
     def _remove_if_deserted(path: Path) -> bool:

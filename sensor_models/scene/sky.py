@@ -10,8 +10,8 @@ Sky                 L = E0 sin(h) (1 - exp(-m (tau_R + tau_A))) / (2 pi): half o
                     scatters out of the beam comes down, from all directions alike.
 Overcast            no sun; L = E0 sin(h) / 4 / pi: clouds let a quarter through, in no colour.
 
-Deviations: no gas absorbs (water vapour takes out 900-980 nm, 1350-1450 nm), the sky has one
-brightness. An estimate of the size of things, not a radiative transfer.
+Deviations: no gas absorbs (in reality water vapour absorbs 900-980 nm and 1350-1450 nm), and the
+sky has the same brightness everywhere. This is an estimate, not a radiative transfer.
 """
 
 import math
@@ -34,7 +34,7 @@ _HAZE = 0.1
 
 
 def sky_of(table: SkyTable) -> Sky:
-    """The light that a table describes; given spectra stand over those of a preset."""
+    """The light that a table describes; given spectra win over those of a preset."""
     length = math.hypot(*table.sun_direction)
     x, y, z = (part / length for part in table.sun_direction)
     sun, light = _preset_spectra(table.preset, z)
@@ -53,7 +53,7 @@ def sunlight_above_air(wavelength: float) -> float:
 
 
 def air_mass(sine_of_height: float) -> float:
-    """Length of the way through the air, in that of the vertical way."""
+    """Length of the way through the air, relative to the vertical way."""
     degrees = math.degrees(math.asin(min(max(sine_of_height, 0.0), 1.0)))
     return 1.0 / (math.sin(math.radians(degrees)) + 0.50572 * math.pow(degrees + 6.07995, -1.6364))
 

@@ -1,10 +1,10 @@
 """Rays in a scene: the nearest hit, all hits, and the medium at a point.
 
-``RayScene`` holds a scene in the ray engine. It may be traced from several threads at once, each
-with the movable bodies at other places and other instants: nothing is moved in it, rays are told
-where bodies are. Kernels that make and shade their own rays run
-on its threads through ``run``; what they can call is in ``kernels.tracing.rays``, which also says
-how exact a hit is and why it depends on neither threads nor the order of the geometry.
+``RayScene`` holds a scene in the ray engine. Several threads may trace it at once, each with the
+movable bodies at other places and other instants, because nothing is moved in it: each run is told
+where bodies are. Kernels that make and shade their own rays run on its threads through ``run``.
+``kernels.tracing.rays`` has the functions that they can call, and says how exact a hit is and why
+it does not depend on threads and the order of the geometry.
 """
 
 import copy
@@ -35,7 +35,7 @@ from sensor_models.scene.workers import Users, Work, Workers, processors
 
 __all__ = ["AllHits", "BareHits", "Hits", "MovingBodies", "RayScene"]
 
-#: Of a ray. Noting hits takes time with the square of their number.
+#: The most hits of a ray; the time grows with the square of their number.
 MOST_HITS = 1024
 HITS_RANGE = f"1 to {MOST_HITS}"
 
@@ -53,17 +53,17 @@ _IDS = frozenset(("instance", "primitive", "entity_id", "material", "label"))
 class AllHits(NamedTuple):
     """All surfaces along rays."""
 
-    found: NDArray[np.int32]  # how many lie along each ray, which may be more than are kept
-    hits: Hits  # (..., max_hits) each, sorted by t; what there is not is as for a miss
+    found: NDArray[np.int32]  # the number along each ray, which may be more than are kept
+    hits: Hits  # (..., max_hits) each, sorted by t; padded with misses
 
 
 class RayScene:
     """A scene that rays can be sent into.
 
-    ``threads`` trace and build, 0 stands for all processors. ``origin`` is the place near which
-    float32 resolves most; parts of one scene agree to the bit where they have the same, and None
-    finds one. Free it with ``close`` or as a context manager; what is forgotten is freed with the
-    object.
+    ``threads`` is the number of threads that trace and build; 0 for all processors. ``origin`` is
+    the place near which float32 resolves most; None to choose one. Parts of a divided scene give
+    the same bits only if they have the same origin. Free the scene with ``close`` or as a context
+    manager; otherwise it is freed with the object.
     """
 
     def __init__(self, scene: Scene, threads: int = 0, *, origin: ArrayLike | None = None) -> None:
@@ -78,7 +78,7 @@ class RayScene:
         self._poses = self._acceleration.poses.copy()  # of the bodies, as they were given
         self._committed = self._acceleration.view
         self._posing = threading.Lock()
-        #: The point that what stands still is stored from; empty if nothing does.
+        #: The point that resting geometry is stored relative to; empty if there is none.
         self._rests_from: tuple[float, ...] | None = None
         self._users = Users()
 
@@ -96,8 +96,8 @@ class RayScene:
 
         ``origins`` are (3,) or as many as ``directions``, which are (n, 3), or (rows, columns, 3)
         for a grid of neighbours; results have the shape (n,) or (rows, columns). ``coherent``
-        says that rays which follow one another are close, which is faster if it is true (None:
-        true of grids). ``out`` takes the results of an earlier trace of as many rays.
+        says that consecutive rays are close to each other, which is faster if it is true (None:
+        true for grids). ``out`` are the results of an earlier trace of as many rays, to be reused.
         """
         rays, shape = _rays(origins, directions, max_range, coherent)
         hits = new_hits(Hits, shape) if out is None else _fitting(out, shape)
@@ -113,9 +113,9 @@ class RayScene:
         coherent: bool | None = None,
         out: BareHits | None = None,
     ) -> BareHits:
-        """As ``trace``, but only which face was hit, and where.
+        """Like ``trace``, but only which face was hit, and where.
 
-        Of facets at exactly the same distance, any may be hit, the same in each run.
+        If facets are at exactly the same distance, any of them may be hit, the same in each run.
         """
         rays, shape = _rays(origins, directions, max_range, coherent)
         hits = new_hits(BareHits, shape) if out is None else _fitting(out, shape)
@@ -148,8 +148,9 @@ class RayScene:
     ) -> NDArray[np.int32]:
         """The volumes (indices into ``Scene.volumes``) that hold each of (n, 3) points.
 
-        Outermost first; rows end with -1. A point that is not finite is in none. ``bodies`` as
-        for ``run``, and ``times`` the instant of each point as a share of their frame.
+        The outermost is first; rows are padded with -1. A point that is not finite is in none.
+        ``bodies`` are as for ``run``; ``times`` are the instants of the points as shares of their
+        frame.
         """
         places = np.ascontiguousarray(points, np.float64).reshape(-1, 3)
         inside = np.full((len(places), len(self.scene.volumes)), -1, np.int32)
@@ -186,10 +187,10 @@ class RayScene:
 
         Args:
             kernel: what to call.
-            arguments: what to hand on.
-            bodies: where the bodies are for this call alone; None for where they were committed.
-            view: what ``view_of`` gave for bodies that are so for several calls.
-            threads: how many threads there is work for, 0 for all.
+            arguments: its arguments.
+            bodies: where the bodies are for this call only; None for where they were committed.
+            view: a result of ``view_of``, for several calls with the same places of bodies.
+            threads: the number of threads that there is work for; 0 for all.
         """
         self.begin(kernel, *arguments, bodies=bodies, view=view, threads=threads).end()
 
@@ -201,9 +202,9 @@ class RayScene:
         view: SceneView | None = None,
         threads: int = 0,
     ) -> Work:
-        """As ``run``, but the calling thread is free until it waits by ``Work.end``.
+        """Like ``run``, but the calling thread is free until it waits by ``Work.end``.
 
-        What is handed on must not be changed until then, but bodies may be moved.
+        Arguments must not be changed until then, but bodies may be moved.
         """
         with self._users.one_more(self._closed_error):
             seen = self.view_of(bodies) if view is None else view
@@ -216,12 +217,12 @@ class RayScene:
         return self._workers.begin(take_part, claims, threads)
 
     def view_of(self, bodies: MovingBodies | None) -> SceneView:
-        """The scene with its bodies there, None for where they were committed, for ``run``."""
+        """For ``run``: the scene with bodies here, None for where they were committed."""
         return self._committed if bodies is None else self._acceleration.view_of(*bodies)
 
     @property
     def view(self) -> SceneView:
-        """The scene as kernels see it, valid until it is closed."""
+        """The scene as an argument of kernels, valid until it is closed."""
         with self._users.one_more(self._closed_error):
             return self._committed
 
@@ -231,20 +232,20 @@ class RayScene:
     def with_looks(self, scene: Scene) -> "RayScene":
         """The same geometry, with its bodies where they are, under other materials, air and sky.
 
-        Nothing is built. What is returned works as long as this one is open, and need not be
-        closed; bodies that are moved here later are not moved there.
+        Nothing is built. The result works as long as this scene is open, and need not be closed;
+        bodies that are moved here later are not moved in it.
         """
         other = copy.copy(self)
         other.scene = scene
         return other
 
     def rounding_at(self, point: Sequence[float]) -> float:
-        """How far float32 may move what stands still for a ray that starts at a point, in m.
+        """How far float32 may shift resting geometry for a ray that starts at a point, in m.
 
-        0 where nothing stands still. Movable bodies are not concerned: rays are brought to them
+        0 if nothing rests. It does not concern movable bodies: rays are transformed to their frames
         in float64.
         """
-        if self._rests_from is None:  # numbers of Python: a sensor asks in each of its steps
+        if self._rests_from is None:  # Python's numbers are faster; called in each step
             view = self.view
             rests = view.handles[SURFACES] != 0 or view.handles[VOLUMES] != 0
             self._rests_from = tuple(view.offset.tolist()) if rests else ()
@@ -282,12 +283,12 @@ class RayScene:
             self._poses[bodies] = poses
 
     def commit(self) -> None:
-        """Bring the bodies that got a new pose to their places, for rays that are sent later."""
+        """Make new poses of bodies valid for rays that are sent later."""
         with self._users.one_more(self._closed_error), self._posing:
             self._committed = self._acceleration.view_of(self._poses[np.newaxis], 0, 0)
 
     def close(self) -> None:
-        """Free what the scene takes in memory; waits for rays under way."""
+        """Free the memory of the scene; waits for rays under way."""
         if self._users.close():
             self._workers.close()
             self._acceleration.release()
@@ -305,14 +306,14 @@ class RayScene:
 
 
 def new_hits(kind: type[AnyHits], shape: tuple[int, ...]) -> AnyHits:
-    """Room for the hits of as many rays."""
+    """Arrays for the hits of this many rays."""
     layouts = [_layout(name, shape) for name in kind._fields]
     arrays: list[Any] = [np.empty(axes, number) for axes, number in layouts]
     return kind(*arrays)
 
 
 def flat(hits: AnyHits) -> AnyHits:
-    """The same hits, as of a list of rays."""
+    """The same hits, in the shape for a list of rays."""
     layouts = [_layout(name, (-1,)) for name in hits._fields]
     arrays: list[Any] = [a.reshape(axes) for a, (axes, _) in zip(hits, layouts, strict=True)]
     return type(hits)(*arrays)
@@ -334,7 +335,7 @@ def _fitting(hits: AnyHits, shape: tuple[int, ...]) -> AnyHits:
 def _rays(
     origins: ArrayLike, directions: ArrayLike, max_range: float, coherent: bool | None
 ) -> tuple[Rays, tuple[int, ...]]:
-    """Rays as kernels take them, and the shape of their results."""
+    """Rays as arguments of kernels, and the shape of their results."""
     along = np.ascontiguousarray(directions, np.float32)
     if along.ndim not in (2, 3) or along.shape[-1] != 3:
         raise ValueError(f"directions of shape {along.shape} are not n x 3 or rows x columns x 3")

@@ -1,4 +1,4 @@
-r"""Extinction of weather by the one measure that people know of it.
+r"""Extinction of weather by one familiar measure of it.
 
     visibility V     α = -ln(0.05)/V (λ/550 nm)^-q
                                           a contrast of 5 % is left at the meteorological visibility
@@ -10,9 +10,9 @@ optical range, and q of Kim, McArthur, Korevaar, Proc. SPIE 4214 (2001): 0 in fo
 are larger than waves, rising in haze. Rain and snow, Recommendation ITU-R P.1814, which takes rain
 from Carbonneau and Wisely, Proc. SPIE 3232 (1998).
 
-All of it is for light, from the visible to the near infrared. Not validated: both power laws stem
-from measurements over terrestrial links, with forward scattered light in the receiver; they may be
-off by a factor of 2 for one rain or snow.
+All of this is for light, from the visible to the near infrared. Not validated: both power laws come
+from measurements over terrestrial links, with forward scattered light in the receiver. For a single
+rain or snowfall they may be wrong by a factor of 2.
 """
 
 import math

@@ -1,9 +1,9 @@
-"""Threads for kernels that release the global lock, and what keeps threads apart.
+"""Threads for kernels that release the global lock, and counting of users.
 
-Numba's own threading layers each fail somewhere: one aborts the process when two host threads
-use it, one does not survive a fork. Here each scene has a pool of its own. The calling thread
-works as well, so a call ends even where no other thread can help: in a forked child, or when all
-are busy with calls of other threads.
+Each of Numba's own threading layers fails somewhere: one aborts the process when two host threads
+use it, one does not survive a fork. Here each scene has its own pool of threads. The calling thread
+works as well, so a call ends even if no other thread can help: in a forked child, or when all are
+busy with calls of other threads.
 """
 
 import os
@@ -24,12 +24,12 @@ def processors() -> int:
 
 
 class Work:
-    """What several threads were asked to do. Whoever waits for it takes part.
+    """Work that several threads do. A thread that waits for it takes part.
 
     Args:
-        function: what each of them calls.
-        claims: counts from 0 what of the work the calls have taken over.
-        helpers: the calls of other threads; without any, all is done.
+        function: the function that each thread calls.
+        claims: counts from 0 the parts of the work that the calls have taken.
+        helpers: the calls of other threads; if there are none, all work is done.
     """
 
     def __init__(
@@ -40,12 +40,12 @@ class Work:
     ) -> None:
         self._function, self._claims, self._helpers = function, claims, helpers
         self._process = os.getpid()
-        #: Called once all is done.
+        #: Called when all work is done.
         self.afterwards: Callable[[], None] | None = None
 
     @classmethod
     def done(cls) -> "Work":
-        """Work of which nothing is left to do."""
+        """Work that is finished."""
         return cls(lambda: None, np.zeros(1, np.int64), [])
 
     @property
@@ -54,7 +54,7 @@ class Work:
         return all(helper.done() for helper in self._helpers)
 
     def end(self) -> None:
-        """Do what is left, wait for the others, and raise what one of them has raised."""
+        """Do the rest, wait for the others, and raise an error that one of them has raised."""
         helpers, self._helpers = self._helpers, []
         if helpers and self._process != os.getpid():  # threads do not survive a fork
             self._claims[:] = 0
@@ -75,7 +75,7 @@ class Work:
             raise errors[0]
 
     def drop(self) -> None:
-        """Wait for those who are at it; what nobody has begun stays undone."""
+        """Wait for threads that are working; parts that none has begun stay undone."""
         helpers, self._helpers, self.afterwards = self._helpers, [], None
         if self._process == os.getpid():
             _errors_of(helpers)
@@ -91,10 +91,11 @@ class Workers:
         self._making = threading.Lock()
 
     def begin(self, function: Callable[[], None], claims: NDArray[np.int64], most: int = 0) -> Work:
-        """Have each other thread call a function; ``Work.end`` calls it here as well, and waits.
+        """Let each other thread call a function; ``Work.end`` also calls it here, and waits.
 
-        The calls divide the work by ``claims``, which counts from 0. ``most`` is how many threads
-        there is work for, 0 for all. Where there is no other thread, all is done at once.
+        The calls divide the work by ``claims``, which counts from 0. ``most`` is the number of
+        threads that there is work for; 0 for all. If there is no other thread, all is done here at
+        once.
         """
         others = (min(most, self.threads) if most else self.threads) - 1
         if others == 0:
@@ -103,7 +104,7 @@ class Workers:
         return Work(function, claims, helpers)
 
     def _helpers(self) -> ThreadPoolExecutor:
-        if self._process != os.getpid():  # threads, and who holds a lock, do not survive a fork
+        if self._process != os.getpid():  # threads, and holders of locks, do not survive a fork
             self._pool, self._making, self._process = None, threading.Lock(), os.getpid()
         with self._making:
             if self._pool is None:
@@ -118,13 +119,13 @@ class Workers:
 
 
 def _errors_of(helpers: "list[Future[None]]") -> list[BaseException]:
-    """What helpers have raised, once those have ended that could not be called off."""
+    """Errors of helpers, after waiting for those that could not be cancelled."""
     late = [helper for helper in helpers if not helper.cancel()]
     return [error for helper in late if (error := helper.exception()) is not None]
 
 
 class Users:
-    """Counts who uses something that is closed once, when nobody is at it."""
+    """Counts the users of something that is closed once, when it has no users."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -133,7 +134,7 @@ class Users:
 
     @contextmanager
     def one_more(self, closed: Callable[[], Exception]) -> Iterator[None]:
-        """Use it; once it is closed, what ``closed`` makes is raised."""
+        """Count a user; if it is closed, the error that ``closed`` makes is raised."""
         with self._changed:
             if self._closed:
                 raise closed()
@@ -147,7 +148,7 @@ class Users:
                     self._changed.notify_all()
 
     def close(self) -> bool:
-        """Let nobody use it any more and wait for those who do; whether it was open."""
+        """Admit no more users and wait for the present ones; returns whether it was open."""
         with self._changed:
             was_open, self._closed = not self._closed, True
             self._changed.wait_for(lambda: self._number == 0)

@@ -1,1 +1,1 @@
-"""What all sensors share that see the world: the scene, and what is nearest in it."""
+"""What the sensors that see share: opening the scene, and the nearest reading."""

@@ -7,7 +7,7 @@ from sensor_models.core.quantities import integer, real
 
 @dataclass(frozen=True)
 class NearestOutputs:
-    """The reading with the least range; as it is made, none."""
+    """The reading with the least range; by default none."""
 
     range: float = real(0.0, "m", "Range of the nearest reading, in the sensor frame; 0 for none")
     azimuth: float = real(0.0, "rad", "Its azimuth in the sensor frame, positive to the left")

@@ -1,4 +1,4 @@
-"""A word where a sensor is so far from what stands still that float32 moves it."""
+"""A warning if a sensor is so far from the resting scene that float32 is too coarse."""
 
 from collections.abc import Callable
 
@@ -7,18 +7,18 @@ from numpy.typing import NDArray
 
 from sensor_models.scene.registry import SceneHandle
 
-#: Rounding of ranges that goes without saying, m.
+#: Rounding of ranges that needs no warning, m.
 MOST_ROUNDING = 1e-3
 
 
 class RoundingWatch:
-    """Says once in a run that ranges to what stands still are rounded by more than is allowed."""
+    """Warns once in a run if ranges to resting objects are rounded too coarsely."""
 
     def __init__(self, warn: Callable[[str], None]) -> None:
         self._warn: Callable[[str], None] | None = warn
 
     def look(self, scene: SceneHandle, place: NDArray[np.float64]) -> None:
-        """Look at where the body of the sensor is."""
+        """Check the position of the sensor's body."""
         if self._warn is None:
             return
         off = scene.rays(placed=False).rounding_at(place.tolist())

@@ -1,6 +1,6 @@
 """The scene that a sensor sees: by its handle, or by its name.
 
-An input ``scene_handle`` becomes a scene in one way, ``SceneUse``, whatever a sensor wants of it:
+``SceneUse`` opens the scene of an input ``scene_handle`` for all sensors, whatever they use it for:
 rays for a camera, the magnetic field for an IMU.
 """
 
@@ -19,7 +19,7 @@ DEFAULT_SCENE = "yard"
 
 @dataclass(frozen=True)
 class SceneNumber:
-    """The world around."""
+    """The handle of the scene."""
 
     scene_handle: int = integer(
         0,
@@ -31,7 +31,7 @@ class SceneNumber:
 
 @dataclass(frozen=True)
 class SceneName:
-    """The world around where no handle is connected."""
+    """The name of the scene that is used if no handle is connected."""
 
     scene: str = string(
         DEFAULT_SCENE,
@@ -42,7 +42,7 @@ class SceneName:
 
 @dataclass(frozen=True)
 class OptionalScene:
-    """The world around where no handle is connected, if there is one."""
+    """The name of the scene that is used if no handle is connected; may be empty."""
 
     scene: str = string(
         "",
@@ -55,8 +55,8 @@ class OptionalScene:
 class SceneUse:
     """Opens the scenes that handles stand for.
 
-    0 stands for the scene of a name, or for none if no name is given. A scene stays open until
-    it is closed, or forgotten.
+    The handle 0 stands for the named scene, or for none if no name is given. A scene stays open
+    until it is closed or no longer referred to.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -64,11 +64,11 @@ class SceneUse:
 
     @property
     def chosen(self) -> bool:
-        """Whether a scene was named that is not just there until a handle is connected."""
+        """Whether a scene was named by the user, not only by default."""
         return self._name not in (None, DEFAULT_SCENE)
 
     def expect(self) -> None:
-        """Refuse a name that stands for no scene, as far as can be told without loading it."""
+        """Refuse a name without a scene, as far as this is known without loading it."""
         if self._name is not None:
             from sensor_models.scene.manifest import manifest_path
 
@@ -78,7 +78,7 @@ class SceneUse:
         """The scene of a handle."""
         if number == 0 and self._name is None:
             return None
-        # Half a second that few need of the sensors that may have a scene.
+        # Importing this takes half a second, and few of the sensors that may have a scene need it.
         from sensor_models.scene.registry import attach, open_scene
 
         return open_scene(self._name or "") if number == 0 else attach(number)

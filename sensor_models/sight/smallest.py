@@ -1,4 +1,4 @@
-"""The smallest scene that has everything, for kernels to be loaded before they are needed."""
+"""The smallest scene with everything, used to load kernels before they are needed."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from sensor_models.scene.pose_memory import POSE_SIZE, PoseMemory, new_content, 
 
 
 def smallest_scene() -> Scene:
-    """A triangle that stands and bounds a volume, and one that moves."""
+    """A scene with a resting triangle that bounds a volume, and a moving triangle."""
     corners = np.eye(3, dtype=np.float32)
     mesh = Mesh(corners, np.arange(3, dtype=np.uint32).reshape(1, 3), np.zeros(1, np.int32))
     still, moving = Instance(0, np.eye(4), 1), Instance(0, np.eye(4), 2, body=0)
@@ -35,7 +35,7 @@ def smallest_scene() -> Scene:
 
 
 def moved_bodies(scene: Scene) -> MovingBodies:
-    """Bodies of a scene on the move, followed as from memory that is shared."""
+    """Moving bodies of a scene, read as if from shared memory."""
     memory = bytearray(new_content(scene))
     known = PoseMemory(memory, read_description(memory).place, len(scene.bodies))
     states = known.read().bodies

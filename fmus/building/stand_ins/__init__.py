@@ -1,1 +1,1 @@
-"""Modules that standalone FMUs carry in place of others; they run in FMUs alone."""
+"""Modules that standalone FMUs carry in place of others; they run only in FMUs."""

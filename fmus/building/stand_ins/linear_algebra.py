@@ -1,7 +1,7 @@
-"""In place of ``numpy.linalg._umath_linalg`` where OpenBLAS is not carried (``blas.c``).
+"""Replaces ``numpy.linalg._umath_linalg`` in FMUs that do not carry OpenBLAS (``blas.c``).
 
-When an FMU joins the process that carries both, its library is lent to NumPy (``lend``), and this
-is then its module.
+If an FMU joins the process that carries NumPy's module and OpenBLAS, NumPy is switched to them
+(``lend``), and this module then passes everything on to NumPy's.
 """
 
 import ctypes
@@ -14,9 +14,9 @@ _lent: list[Any] = []
 
 
 def lend(library: str) -> None:
-    """Have NumPy call a library; its module lies in the packages beside it.
+    """Make NumPy call a library; the module that belongs to it is in the packages beside it.
 
-    The one in its place is open and has the same name.
+    The library that it replaces is already open and has the same name.
     """
     if _lent:
         return

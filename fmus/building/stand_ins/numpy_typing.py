@@ -1,6 +1,6 @@
-"""In place of ``numpy._typing``: names that stand in annotations, which nothing reads at run time.
+"""Replaces ``numpy._typing``: names for annotations, which nothing reads at run time.
 
-To make the types that these stand for takes as long as a tenth of a start.
+Making the types that the original has takes a tenth of the time of a start.
 """
 
 from typing import Any
