@@ -79,7 +79,7 @@ def test_libraries_of_benchmarks_are_installed_only_where_they_are_asked_for(
     seeming = {
         name: tools.Tool(
             tool.used_for,
-            lambda name=name: name in tools.TOOLS or name in installed,  # type: ignore[misc]
+            lambda name=name: name in tools.TOOLS or name in installed,
             tool.packages,
         )
         for name, tool in tools.ALL_TOOLS.items()

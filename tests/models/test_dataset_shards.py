@@ -123,17 +123,27 @@ def test_arrays_may_change_when_their_sample_was_added(tmp_path):
 
 
 def test_rows_grow_and_begin_anew_in_the_same_memory():
-    rows = Rows(np.zeros((0, 2)))
+    kind = np.dtype([("x", "<f8"), ("ring", "u1")])
+
+    def some(count):
+        rows = np.zeros(2 * count, kind)[::2]  # not one behind the other in memory
+        rows["x"], rows["ring"] = np.arange(count) / 3, count
+        return rows
+
+    rows = Rows(kind, 2)
     for count in (3, 0, 50, 7):
-        rows.add(np.full((count, 2), float(count)))
-    wanted = np.concatenate([np.full((n, 2), float(n)) for n in (3, 0, 50, 7)])
-    np.testing.assert_array_equal(rows.all, wanted)
+        rows.add(some(count))
+    np.testing.assert_array_equal(rows.all, np.concatenate([some(n) for n in (3, 0, 50, 7)]))
     assert rows.ends == [0, 3, 3, 53, 60]
     before = rows.all
     rows.clear()
-    rows.add(np.ones((4, 2)))
+    assert rows.all.shape == (0,)
+    rows.add(some(4))
     assert np.shares_memory(before, rows.all)
-    np.testing.assert_array_equal(rows.all, np.ones((4, 2)))
+    np.testing.assert_array_equal(rows.all, some(4))
+    nothing = Rows(kind, 0)
+    nothing.add(some(0))
+    assert (nothing.all.shape, nothing.all.dtype) == ((0,), kind)
 
 
 # ---- the disk ------------------------------------------------------------------------------------
