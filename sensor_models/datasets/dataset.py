@@ -33,6 +33,7 @@ from sensor_models.datasets.shards import (
     read_lines,
     shard_name,
 )
+from sensor_models.output.flushing import flush_file, flush_names
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.tracing import RayScene
 
@@ -151,6 +152,7 @@ def make_dataset(path: Path, directory: Path, crew: Crew, progress: Progress | N
             progress(min(done, description.samples), description.samples)
     if description.labels:
         _write(directory / ANNOTATIONS, _coco(studio, directory, shards))
+    flush_names(directory)
     return directory / MANIFEST
 
 
@@ -166,6 +168,7 @@ def _check_same(directory: Path, digest: str) -> None:
 def _write(path: Path, tree: dict[str, Any]) -> None:
     aside = path.with_suffix(".part")
     aside.write_text(json.dumps(tree), encoding="utf-8")
+    flush_file(aside)
     aside.replace(path)
 
 

@@ -14,8 +14,8 @@ images  ``shard-00000/front/000017.image.png``: depth in grey of 16 bit with its
 
 A shard is written while its samples are made: images go to their files at once, and only lists
 (points, targets), whose lengths nobody knows beforehand, are gathered until its end. All files of a
-shard are flushed to the disk by a thread meanwhile. Its line file is written when they are there,
-and then flushed as well: a shard that has one is complete, also after a power cut.
+shard are flushed to the disk by a thread meanwhile. Its line file gets its name when all of them
+are there: a shard that has one is complete, also after a power cut.
 """
 
 import json
@@ -28,14 +28,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.output.flushing import Flusher, flush_file, flush_names
+from sensor_models.output.flushing import Flusher, flush_names
 from sensor_models.output.images import PictureFile, png_bytes, png_scale
 from sensor_models.output.npz import NpzFile
 
 Arrays = Mapping[str, Mapping[str, NDArray[Any]]]  # by sensor and name
 
 #: So many bytes of an npz file are written before they are flushed.
-FLUSHED = 1 << 25
+FLUSHED = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Shard:
 
     def __init__(self, form: Form, count: int, flusher: Flusher, room: Room) -> None:
         self._form, self._count, self._flusher, self._room = form, count, flusher, room
-        self.lines: list[str] = []
+        self._lines: list[str] = []
         for rows in room.values():
             rows.clear()
 
@@ -145,15 +145,17 @@ class Shard:
                         self._room[place] = Rows(array.dtype, self._count * len(array))
                     self._room[place].add(array)
         self._form.add(sample)
-        self.lines.append(json.dumps(_line(sample)) + "\n")
+        self._lines.append(json.dumps(_line(sample)) + "\n")
 
     def add_file(self, path: Path) -> None:
         """Add a file that was written, and is to be there when the shard counts as complete."""
         self._flusher.add(path)
 
-    def finish(self) -> None:
-        """Store what was gathered."""
+    def finish(self, aside: Path) -> None:
+        """Store what was gathered, and the lines aside."""
         self._form.finish(self._room)
+        aside.write_text("".join(self._lines), encoding="utf-8")
+        self._flusher.add(aside)
 
 
 @contextmanager
@@ -162,19 +164,19 @@ def new_shard(directory: Path, index: int, count: int, form: str, room: Room) ->
 
     ``room`` is empty for the first shard, and handed on from shard to shard of a data set.
     """
-    begin = _npz if form == "npz" else _images
-    with Flusher() as flusher, begin(directory / shard_name(index), count, flusher) as stored:
-        shard = Shard(stored, count, flusher, room)
-        yield shard
-        shard.finish()
-    for folder in {directory}.union(*(_folders(path, directory) for path in flusher.files)):
-        flush_names(folder)
     lines = directory / f"{shard_name(index)}.jsonl"
-    aside = Path(f"{lines}.part")
-    aside.write_text("".join(shard.lines), encoding="utf-8")
-    flush_file(aside)
-    aside.replace(lines)
-    flush_names(directory)
+    aside, begin = Path(f"{lines}.part"), _npz if form == "npz" else _images
+    try:
+        with Flusher() as flusher, begin(directory / shard_name(index), count, flusher) as stored:
+            shard = Shard(stored, count, flusher, room)
+            yield shard
+            shard.finish(aside)
+        for folder in set[Path]().union(*(_folders(path, directory) for path in flusher.files)):
+            flush_names(folder)
+        aside.replace(lines)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
 
 
 def _folders(path: Path, directory: Path) -> set[Path]:
@@ -212,21 +214,27 @@ class NpzForm:
                 if not self._samples:
                     shape = self._count, *array.shape
                     self._file.leave_room(f"{sensor}.{name}", array.dtype, shape)
-                self._file.add_rows(f"{sensor}.{name}", array)
+                self._add(f"{sensor}.{name}", array)
         self._samples.append(sample.number)
         self._poses.append(sample.pose)
-        if self._file.written - self._flushed >= FLUSHED:
-            self._flushed = self._file.written
-            self._flush()
 
     def finish(self, lists: Room) -> None:
         """See ``Form``."""
         for (sensor, name), rows in lists.items():
             self._file.add(f"{sensor}.first", np.array(rows.ends))
-            self._file.add(f"{sensor}.{name}", rows.all)
+            self._file.leave_room(f"{sensor}.{name}", rows.all.dtype, rows.all.shape)
+            step = max(1, FLUSHED // rows.all.itemsize)
+            for first in range(0, len(rows.all), step):
+                self._add(f"{sensor}.{name}", rows.all[first : first + step])
         self._file.add("samples", np.array(self._samples))
         self._file.add("pose", np.array(self._poses))
         self._file.finish()
+
+    def _add(self, name: str, rows: NDArray[Any]) -> None:
+        self._file.add_rows(name, rows)
+        if self._file.written - self._flushed >= FLUSHED:
+            self._flushed = self._file.written
+            self._flush()
 
 
 @contextmanager
