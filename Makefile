@@ -13,7 +13,7 @@ help:
 	@echo "make test-standalone   build every FMU standalone, and run each where there is nothing"
 	@echo "make fuzz    look for crashes with random calls and scenes, for long"
 	@echo "make lint    check style, types and the layers of the code"
-	@echo "make bench   measure the speed bars against their peers"
+	@echo "make bench   measure the speed bars against their peers, and install what these need"
 	@echo "make fmus    build the FMUs into build/fmus, for all x86-64 processors since 2009"
 	@echo "make format  put the code into the form that lint checks"
 	@echo "make clean   remove what was built and installed here"
@@ -63,7 +63,9 @@ lint: $(VENV)/installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/bench-installed
+bench:
+	@$(TOOLS) --bench --if-possible
+	@$(MAKE) --no-print-directory $(VENV)/bench-installed
 	$(BIN)/python -m tests.bench
 
 format: $(VENV)/installed

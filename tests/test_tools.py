@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import tools
+from tests.bench import __main__ as bench
 from tests.fuzz.__main__ import main as fuzz
 from tests.fuzz.__main__ import run as run_fuzzers
 
@@ -68,6 +69,71 @@ def test_what_is_missing_is_installed_by_the_package_manager(tmp_path: Path) -> 
     )
     assert "C compiler" not in done.stdout.partition("still missing")[2]
     assert run_with_programs(tmp_path, "-m", "tests.tools", "--if-possible").returncode == 0
+
+
+def test_libraries_of_benchmarks_are_installed_only_where_they_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On a machine that has all that tests need; there is no LLVM for its system."""
+    installed: list[str] = []
+    seeming = {
+        name: tools.Tool(
+            tool.used_for,
+            lambda name=name: name in tools.TOOLS or name in installed,
+            tool.packages,
+        )
+        for name, tool in tools.ALL_TOOLS.items()
+    }
+    monkeypatch.setattr(tools, "ALL_TOOLS", seeming)
+    monkeypatch.setattr(tools, "root_prefix", lambda ask: [])
+    monkeypatch.setattr(tools.shutil, "which", lambda name: name)
+    monkeypatch.setattr(tools, "install", lambda names, prefix: installed.append(names[0]))
+    assert tools.main([]) == 0
+    assert installed == []
+    assert tools.main(["--bench"]) == 1
+    assert installed == [tools.OPEN3D]
+    assert "still missing: LLVM from 16 on; as root: apt-get install libllvm19" in (
+        capsys.readouterr().out
+    )
+    assert tools.main(["--bench", "--if-possible"]) == 0
+
+
+def test_the_newest_llvm_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DRJIT_LIBLLVM_PATH", raising=False)
+    there = {"libLLVM-15.so.1", "libLLVM-17.so.1", "libLLVM.so.19.1"}
+    monkeypatch.setattr(tools, "has_library", there.__contains__)
+    assert tools.llvm() == "libLLVM.so.19.1"
+    there.remove("libLLVM.so.19.1")
+    assert tools.llvm() == "libLLVM-17.so.1"
+    there.remove("libLLVM-17.so.1")
+    assert tools.llvm() is None
+    monkeypatch.setenv("DRJIT_LIBLLVM_PATH", "/own/libLLVM.so")
+    assert tools.llvm() == "/own/libLLVM.so"
+
+
+def test_subjects_without_the_libraries_of_their_peers_are_named_and_the_others_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measured: list[str] = []
+
+    def run(command: Sequence[str], **_: object) -> "subprocess.CompletedProcess[str]":
+        measured.append(command[-1])
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(bench, "missing", lambda among: [n for n in among if n == tools.OPEN3D])
+    monkeypatch.setattr(bench.subprocess, "run", run)
+    assert bench.main([]) == 1
+    assert measured == [n for n in bench.SUBJECTS if bench.PEERS.get(n) != tools.OPEN3D]
+    assert {"ccd", "imu", "dataset"} <= set(measured)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line == (
+        "not measured: depth, lidar, radar, bodies, waveform, tracing, for lack of libraries of "
+        "Open3D; to measure this, too: apt-get install libusb-1.0-0 libgl1 libgomp1 libx11-6"
+    )
+    assert bench.main(["imu", "dataset"]) == 0
+    assert capsys.readouterr().out == ""
+    assert bench.main(["depth"]) == 1
+    assert "not measured: depth, for lack" in capsys.readouterr().out
 
 
 def test_where_nothing_can_be_installed_only_a_wish_is_uttered(tmp_path: Path) -> None:

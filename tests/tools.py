@@ -1,7 +1,8 @@
-"""Programs and libraries that tests need and that are no Python packages.
+"""Programs and libraries that tests and benchmarks need and that are no Python packages.
 
 ``python -m tests.tools`` installs what is missing, on Debian and its relatives, as root or through
-sudo; ``--if-possible`` makes no fuss where that cannot be. A test that needs one of them calls
+sudo; ``--bench`` does so with what the benchmarks need besides, and ``--if-possible`` makes no fuss
+where that cannot be. A test that needs one of them calls
 ``need``, which skips it where the tool is missing, and ``summary`` is what pytest says of that at
 the end. For the standard library alone: it runs before there is an environment.
 """
@@ -55,7 +56,7 @@ def has_ensurepip() -> bool:
 
 @dataclass(frozen=True)
 class Tool:
-    """Something that tests need."""
+    """Something that tests or benchmarks need."""
 
     used_for: str
     is_there: Callable[[], bool]
@@ -88,6 +89,38 @@ TOOLS: Mapping[str, Tool] = {
 }
 
 
+OPEN3D, LLVM = "libraries of Open3D", "LLVM from 16 on"
+#: What Open3D loads and does not bring.
+OPEN3D_LIBRARIES = ("libusb-1.0.so.0", "libGL.so.1", "libgomp.so.1", "libX11.so.6")
+
+
+def llvm() -> str | None:
+    """What the loader finds LLVM under, the newest there is from 16 on, or where the user has it.
+
+    Older ones cannot compile the half-precision numbers of some processors.
+    """
+    if named := os.environ.get("DRJIT_LIBLLVM_PATH"):
+        return named
+    names = (
+        name.format(version)
+        for version in range(25, 15, -1)
+        for name in ("libLLVM.so.{}.1", "libLLVM-{}.so.1", "libLLVM-{}.so")
+    )
+    return next(filter(has_library, names), None)
+
+
+#: What the benchmarks need besides: their peers are Python packages that lack these.
+BENCH_TOOLS: Mapping[str, Tool] = {
+    OPEN3D: Tool(
+        "Open3D, a peer of rays and images",
+        lambda: all(map(has_library, OPEN3D_LIBRARIES)),
+        ("libusb-1.0-0", "libgl1", "libgomp1", "libx11-6"),
+    ),
+    LLVM: Tool("Mitsuba, the peer of pictures", lambda: llvm() is not None, ("libllvm19",)),
+}
+ALL_TOOLS: Mapping[str, Tool] = {**TOOLS, **BENCH_TOOLS}
+
+
 def need(name: str) -> None:
     """Skip the test that calls this, if a tool is not there."""
     import pytest
@@ -96,14 +129,14 @@ def need(name: str) -> None:
         pytest.skip(f"needs {name}: {TOOLS[name].used_for}")
 
 
-def missing() -> list[str]:
+def missing(among: Iterable[str] = TOOLS) -> list[str]:
     """The tools that are not there, by name."""
-    return [name for name, tool in TOOLS.items() if not tool.is_there()]
+    return [name for name in among if not ALL_TOOLS[name].is_there()]
 
 
 def install_line(names: Iterable[str]) -> str:
     """The line that installs some tools on Debian."""
-    packages = " ".join(package for name in names for package in TOOLS[name].packages)
+    packages = " ".join(package for name in names for package in ALL_TOOLS[name].packages)
     return f"apt-get install {packages}"
 
 
@@ -138,7 +171,7 @@ def install(names: Sequence[str], prefix: Sequence[str]) -> None:
     apt = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]
     subprocess.run([*apt, "update"], stdout=subprocess.DEVNULL, check=False)
     for name in names:
-        command = [*apt, "install", "-y", "--no-install-recommends", *TOOLS[name].packages]
+        command = [*apt, "install", "-y", "--no-install-recommends", *ALL_TOOLS[name].packages]
         subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
 
 
@@ -146,14 +179,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Install what is missing and say what still is; 1 if anything is and that matters."""
     parser = argparse.ArgumentParser(prog="python -m tests.tools", description=__doc__)
     parser.add_argument("--if-possible", action="store_true", help="what cannot be is no error")
+    parser.add_argument("--bench", action="store_true", help="with what benchmarks need besides")
     options = parser.parse_args(arguments)
-    if not (lacking := missing()):
+    wanted = ALL_TOOLS if options.bench else TOOLS
+    if not (lacking := missing(wanted)):
         return 0
     prefix = root_prefix(ask=not options.if_possible)
     if prefix is not None and shutil.which("apt-get") is not None:
         print(f"installing {', '.join(lacking)} ...", flush=True)
         install(lacking, prefix)
-        lacking = missing()
+        lacking = missing(wanted)
     if lacking:
         print(f"still missing: {', '.join(lacking)}; as root: {install_line(lacking)}")
     return 1 if lacking and not options.if_possible else 0

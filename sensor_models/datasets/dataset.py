@@ -4,12 +4,14 @@
 ``annotations.json`` COCO: the images of all cameras, categories, and what is labelled
 ``kitti``            the same as text files, if they are asked for
 
-A worker opens the scene and the sensors once. A shard that is complete is not made again, so a
-data set that was stopped goes on. ``make_samples`` makes any sample alone, with the same bits.
+A worker opens the scene and the sensors once, and they write each sample over the one before it.
+A shard that is complete is not made again, so a data set that was stopped goes on.
+``make_samples`` makes any sample alone, with the same bits, and hands out arrays that last.
 """
 
 import hashlib
 import json
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -23,7 +25,15 @@ from sensor_models.datasets.description import Description, read_description
 from sensor_models.datasets.draws import Drawer
 from sensor_models.datasets.kitti import write_labels
 from sensor_models.datasets.sensing import taker_of
-from sensor_models.datasets.shards import Sample, is_complete, read_lines, shard_name, write_shard
+from sensor_models.datasets.shards import (
+    Room,
+    Sample,
+    is_complete,
+    new_shard,
+    read_lines,
+    shard_name,
+)
+from sensor_models.output.flushing import flush_file, flush_names
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.tracing import RayScene
 
@@ -50,9 +60,12 @@ class Studio:
         self._drawer = Drawer(description, self._rays)
         self.takers = {rule.name: taker_of(rule, description.seed) for rule in description.sensors}
         self._boxes = Boxes(scene, description.labels, description.smallest)
+        self.room: Room = {}
+        #: Held while samples are made: they share bodies and memory.
+        self.in_use = threading.Lock()
 
     def make(self, number: int) -> Sample:
-        """A sample, whichever were made before it."""
+        """A sample, whichever were made before it. Its arrays last until the next one is made."""
         drawn = self._drawer.draw(number)
         rays = self._rays.with_looks(drawn.looks)
         arrays, annotations = {}, {}
@@ -95,7 +108,9 @@ def make_samples(path: Path | str, numbers: Sequence[int]) -> Iterator[Sample]:
     for number in numbers:
         if not 0 <= number < studio.description.samples:
             raise ParameterError(f"sample {number} is none of {studio.description.samples}")
-        yield studio.make(number)
+        with studio.in_use:
+            sample = studio.make(number).kept()
+        yield sample
 
 
 def make_shard(path: str, digest: str, directory: str, index: int) -> int:
@@ -103,12 +118,18 @@ def make_shard(path: str, digest: str, directory: str, index: int) -> int:
     studio = _studio(path, digest)
     about = studio.description
     numbers = range(index * about.shard, min((index + 1) * about.shard, about.samples))
-    samples = [studio.make(number) for number in numbers]
-    if about.kitti is not None:
-        sizes = {name: studio.size(name) for name in samples[0].annotations}
-        write_labels(Path(directory), samples, studio.types(), sizes)
-    write_shard(Path(directory), index, samples, about.format)
-    return len(samples)
+    target = Path(directory)
+    with (
+        studio.in_use,
+        new_shard(target, index, len(numbers), about.format, studio.room) as shard,
+    ):
+        for sample in map(studio.make, numbers):
+            shard.add(sample)
+            if about.kitti is not None:
+                sizes = {name: studio.size(name) for name in sample.annotations}
+                for file in write_labels(target, sample, studio.types(), sizes):
+                    shard.add_file(file)
+    return len(numbers)
 
 
 def make_dataset(path: Path, directory: Path, crew: Crew, progress: Progress | None = None) -> Path:
@@ -131,6 +152,7 @@ def make_dataset(path: Path, directory: Path, crew: Crew, progress: Progress | N
             progress(min(done, description.samples), description.samples)
     if description.labels:
         _write(directory / ANNOTATIONS, _coco(studio, directory, shards))
+    flush_names(directory)
     return directory / MANIFEST
 
 
@@ -146,6 +168,7 @@ def _check_same(directory: Path, digest: str) -> None:
 def _write(path: Path, tree: dict[str, Any]) -> None:
     aside = path.with_suffix(".part")
     aside.write_text(json.dumps(tree), encoding="utf-8")
+    flush_file(aside)
     aside.replace(path)
 
 

@@ -43,22 +43,24 @@ Sizes = Mapping[str, tuple[int, int]]
 
 
 def write_labels(
-    directory: Path, samples: Sequence[Sample], types: Mapping[int, str], sizes: Sizes
-) -> None:
-    """Write a file for each sample and camera of a data set.
+    directory: Path, sample: Sample, types: Mapping[int, str], sizes: Sizes
+) -> list[Path]:
+    """Write a file for each camera of a sample of a data set; returns them.
 
     Args:
         directory: of the data set.
-        samples: with their annotations.
+        sample: with its annotations.
         types: the word for each semantic label.
         sizes: width and height of the images, in pixels, by camera.
     """
-    for sample in samples:
-        for camera, annotations in sample.annotations.items():
-            folder = directory / FOLDER / camera / LABELS
-            folder.mkdir(parents=True, exist_ok=True)
-            lines = [label_line(a, types[a["category_id"]], sizes[camera]) for a in annotations]
-            (folder / f"{sample.number:06d}.txt").write_text("".join(lines), encoding="utf-8")
+    files = []
+    for camera, annotations in sample.annotations.items():
+        folder = directory / FOLDER / camera / LABELS
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = [label_line(a, types[a["category_id"]], sizes[camera]) for a in annotations]
+        files.append(folder / f"{sample.number:06d}.txt")
+        files[-1].write_text("".join(lines), encoding="utf-8")
+    return files
 
 
 def label_line(found: Mapping[str, Any], kind: str, size: tuple[int, int]) -> str:

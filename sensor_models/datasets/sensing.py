@@ -2,6 +2,8 @@
 
 A kind of sensor is taught here by one function, which makes a ``Taker`` of its parameters. Noise
 goes by the number of the sample, as that of frames by the number of the frame.
+
+A taker writes what it can over what it took before, so its arrays last until it takes the next.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 from sensor_models import catalog
 from sensor_models.camera.ccd import CcdCamera
 from sensor_models.camera.ccd_sensor import ccd_camera_of
-from sensor_models.camera.depth import DepthCamera
+from sensor_models.camera.depth import DepthCamera, Frame
 from sensor_models.camera.parameters import DepthCameraParameters
 from sensor_models.camera.sensor import camera_of
 from sensor_models.core.clock import SamplingParameters
@@ -50,7 +52,7 @@ FAR = 1e6
 
 
 class Taken(NamedTuple):
-    """What a sensor saw."""
+    """What a sensor saw, until it looks again."""
 
     arrays: dict[str, NDArray[Any]]
     entities: NDArray[np.int32] | None = None  # of an image, for boxes
@@ -72,10 +74,11 @@ class CameraTaker:
     def __init__(self, camera: DepthCamera) -> None:
         self.camera: DepthCamera | None = camera
         self._own = camera
+        self._frame: Frame | None = None
 
     def take(self, rays: RayScene, pose: Floats, _bodies: Floats, number: int) -> Taken:
         """See ``Taker``."""
-        frame = self._own.capture(rays, pose, number)
+        frame = self._frame = self._own.capture(rays, pose, number, out=self._frame)
         arrays = {name: array for name, array in frame._asdict().items() if array is not None}
         return Taken(arrays, frame.entity)
 
@@ -93,7 +96,7 @@ class LidarTaker:
     def take(self, rays: RayScene, pose: Floats, _bodies: Floats, number: int) -> Taken:
         """See ``Taker``."""
         cloud = self._lidar.capture(rays, pose, number, duration=self._duration, out=self._cloud)
-        return Taken({"points": cloud.points()})
+        return Taken({"points": cloud.pack()})
 
 
 class PictureTaker:

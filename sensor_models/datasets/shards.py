@@ -12,25 +12,30 @@ images  ``shard-00000/front/000017.image.png``: depth in grey of 16 bit with its
         ids too; pictures as they are; other arrays as npy. Points as ``shard-00000/top.parquet``,
         with the sample as a column.
 
-A shard's line file is written last: a shard that has one is complete.
+A shard is written while its samples are made: images go to their files at once, and only lists
+(points, targets), whose lengths nobody knows beforehand, are gathered until its end. All files of a
+shard are flushed to the disk by a thread meanwhile. Its line file gets its name when all of them
+are there: a shard that has one is complete, also after a power cut.
 """
 
 import json
-import zipfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sensor_models.output.flushing import Flusher, flush_names
 from sensor_models.output.images import PictureFile, png_bytes, png_scale
+from sensor_models.output.npz import NpzFile
 
 Arrays = Mapping[str, Mapping[str, NDArray[Any]]]  # by sensor and name
 
-#: Arrays with as many rows as there is something to tell: of lidars, of radars.
-LISTS = ("points", "targets")
+#: So many bytes of an npz file are written before they are flushed.
+FLUSHED = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,19 @@ class Sample:
     about: dict[str, Any]
     annotations: dict[str, list[dict[str, Any]]]  # by camera
 
+    def kept(self) -> "Sample":
+        """The same with arrays of its own, which last."""
+        arrays = {
+            sensor: {name: array.copy() for name, array in own.items()}
+            for sensor, own in self.arrays.items()
+        }
+        return replace(self, arrays=arrays)
+
+
+def is_list(array: NDArray[Any]) -> bool:
+    """Whether an array has as many rows as there is something to tell, as points and targets."""
+    return array.dtype.names is not None
+
 
 def shard_name(index: int) -> str:
     """The name of a shard, without what it ends with."""
@@ -54,23 +72,116 @@ def is_complete(directory: Path, index: int) -> bool:
     return (directory / f"{shard_name(index)}.jsonl").exists()
 
 
-def write_shard(directory: Path, index: int, samples: Sequence[Sample], form: str) -> None:
-    """Write some samples."""
-    if form == "npz":
-        _write_npz(directory / f"{shard_name(index)}.npz", samples)
-    else:
-        _write_images(directory / shard_name(index), samples)
-    lines = directory / f"{shard_name(index)}.jsonl"
-    aside = lines.with_suffix(".part")
-    aside.write_text("".join(json.dumps(_line(s)) + "\n" for s in samples), encoding="utf-8")
-    aside.replace(lines)
-
-
 def read_lines(directory: Path, index: int) -> Iterator[dict[str, Any]]:
     """What is known of the samples of a shard."""
     with (directory / f"{shard_name(index)}.jsonl").open(encoding="utf-8") as lines:
         for line in lines:
             yield json.loads(line)
+
+
+class Rows:
+    """Rows of a list that grows, in memory that is used again.
+
+    They are copied as bytes: NumPy copies records number by number, in thirty times the time.
+    """
+
+    def __init__(self, kind: np.dtype[Any], expected: int) -> None:
+        self._kind = kind
+        # memory that is not written to takes no room
+        self._memory = np.empty((expected, kind.itemsize), np.uint8)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self.ends = [0]
+
+    @property
+    def all(self) -> NDArray[Any]:
+        """The rows, until more are added."""
+        return self._memory[: self.ends[-1]].view(self._kind)[:, 0]
+
+    def add(self, rows: NDArray[Any]) -> None:
+        """Add the rows of a sample."""
+        begin, end = self.ends[-1], self.ends[-1] + len(rows)
+        if end > len(self._memory):
+            larger = np.empty((max(end, 2 * len(self._memory)), self._kind.itemsize), np.uint8)
+            larger[:begin] = self._memory[:begin]
+            self._memory = larger
+        self._memory[begin:end] = np.ascontiguousarray(rows)[:, None].view(np.uint8)
+        self.ends.append(end)
+
+
+#: What a shard gathers, by sensor and name. A worker hands it on from shard to shard: memory that
+#: was never touched, or not for long, costs more than writing to it.
+Room = dict[tuple[str, str], Rows]
+
+
+class Form(Protocol):
+    """How the arrays of a shard are stored."""
+
+    def add(self, sample: Sample) -> None:
+        """Store what is no list of a sample."""
+
+    def finish(self, lists: Room) -> None:
+        """Store the lists of all samples."""
+
+
+class Shard:
+    """A shard that samples are added to in order. Their arrays may change afterwards."""
+
+    def __init__(self, form: Form, count: int, flusher: Flusher, room: Room) -> None:
+        self._form, self._count, self._flusher, self._room = form, count, flusher, room
+        self._lines: list[str] = []
+        for rows in room.values():
+            rows.clear()
+
+    def add(self, sample: Sample) -> None:
+        """Add a sample."""
+        for sensor, own in sample.arrays.items():
+            for name, array in own.items():
+                if is_list(array):
+                    place = sensor, name
+                    if place not in self._room:
+                        self._room[place] = Rows(array.dtype, self._count * len(array))
+                    self._room[place].add(array)
+        self._form.add(sample)
+        self._lines.append(json.dumps(_line(sample)) + "\n")
+
+    def add_file(self, path: Path) -> None:
+        """Add a file that was written, and is to be there when the shard counts as complete."""
+        self._flusher.add(path)
+
+    def finish(self, aside: Path) -> None:
+        """Store what was gathered, and the lines aside."""
+        self._form.finish(self._room)
+        aside.write_text("".join(self._lines), encoding="utf-8")
+        self._flusher.add(aside)
+
+
+@contextmanager
+def new_shard(directory: Path, index: int, count: int, form: str, room: Room) -> Iterator[Shard]:
+    """A shard for so many samples, which is complete at the end if nothing went wrong.
+
+    ``room`` is empty for the first shard, and handed on from shard to shard of a data set.
+    """
+    lines = directory / f"{shard_name(index)}.jsonl"
+    aside, begin = Path(f"{lines}.part"), _npz if form == "npz" else _images
+    try:
+        with Flusher() as flusher, begin(directory / shard_name(index), count, flusher) as stored:
+            shard = Shard(stored, count, flusher, room)
+            yield shard
+            shard.finish(aside)
+        for folder in set[Path]().union(*(_folders(path, directory) for path in flusher.files)):
+            flush_names(folder)
+        aside.replace(lines)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def _folders(path: Path, directory: Path) -> set[Path]:
+    """The folders that a file of a data set is in."""
+    return {folder for folder in path.parents if folder.is_relative_to(directory)}
 
 
 def _line(sample: Sample) -> dict[str, Any]:
@@ -82,71 +193,118 @@ def _line(sample: Sample) -> dict[str, Any]:
     }
 
 
-def _write_npz(path: Path, samples: Sequence[Sample]) -> None:
-    arrays: dict[str, list[NDArray[Any]]] = {
-        "samples": [np.array([sample.number for sample in samples])],
-        "pose": [np.array([sample.pose for sample in samples])],
-    }
-    for sensor, own in samples[0].arrays.items():
-        for name in own:
-            parts = [sample.arrays[sensor][name] for sample in samples]
-            if name in LISTS:
-                arrays[f"{sensor}.first"] = [np.cumsum([0, *map(len, parts)])]
-                arrays[f"{sensor}.{name}"] = parts
-            else:
-                arrays[f"{sensor}.{name}"] = [part[None] for part in parts]
-    aside = path.with_suffix(".part")
-    with zipfile.ZipFile(aside, "w") as archive:
-        for name, parts in arrays.items():
-            _add_array(archive, name, parts)
-    aside.replace(path)
+# ---- npz -----------------------------------------------------------------------------------------
 
 
-def _add_array(archive: zipfile.ZipFile, name: str, parts: Sequence[NDArray[Any]]) -> None:
-    """Write arrays as one, along their first axis, into an npz file.
+class NpzForm:
+    """All arrays in one file."""
 
-    ``numpy.savez`` wants them joined, and copies that once more to write it: at 2 MB a sample the
-    two copies take as long as the writing itself.
-    """
-    shape = (sum(map(len, parts)), *parts[0].shape[1:])
-    head = {"descr": np.lib.format.dtype_to_descr(parts[0].dtype), "fortran_order": False}
-    with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-        np.lib.format.write_array_header_1_0(file, {**head, "shape": shape})
-        for part in parts:
-            if part.size:
-                file.write(np.ascontiguousarray(part).view(np.uint8).data.cast("B"))
+    def __init__(self, file: NpzFile, count: int, flush: Callable[[], None]) -> None:
+        self._file, self._count, self._flush = file, count, flush
+        self._samples: list[int] = []
+        self._poses: list[list[float]] = []
+        self._flushed = 0
+
+    def add(self, sample: Sample) -> None:
+        """See ``Form``."""
+        for sensor, own in sample.arrays.items():
+            for name, array in own.items():
+                if is_list(array):
+                    continue
+                if not self._samples:
+                    shape = self._count, *array.shape
+                    self._file.leave_room(f"{sensor}.{name}", array.dtype, shape)
+                self._add(f"{sensor}.{name}", array)
+        self._samples.append(sample.number)
+        self._poses.append(sample.pose)
+
+    def finish(self, lists: Room) -> None:
+        """See ``Form``."""
+        for (sensor, name), rows in lists.items():
+            self._file.add(f"{sensor}.first", np.array(rows.ends))
+            self._file.leave_room(f"{sensor}.{name}", rows.all.dtype, rows.all.shape)
+            step = max(1, FLUSHED // rows.all.itemsize)
+            for first in range(0, len(rows.all), step):
+                self._add(f"{sensor}.{name}", rows.all[first : first + step])
+        self._file.add("samples", np.array(self._samples))
+        self._file.add("pose", np.array(self._poses))
+        self._file.finish()
+
+    def _add(self, name: str, rows: NDArray[Any]) -> None:
+        self._file.add_rows(name, rows)
+        if self._file.written - self._flushed >= FLUSHED:
+            self._flushed = self._file.written
+            self._flush()
 
 
-def _write_images(folder: Path, samples: Sequence[Sample]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+@contextmanager
+def _npz(path: Path, count: int, flusher: Flusher) -> Iterator[Form]:
+    """An npz file aside, which gets its name when it is on the disk."""
+    whole = path.with_suffix(".npz")
+    aside = Path(f"{whole}.part")
+    try:
+        with aside.open("wb") as stream:
+            yield NpzForm(NpzFile(stream), count, lambda: flusher.add(aside))
+        flusher.add(aside)
+        flusher.wait()
+        aside.replace(whole)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
 
-    for sensor, own in samples[0].arrays.items():
-        (folder / sensor).mkdir(parents=True, exist_ok=True)
-        for sample in samples:
-            for name, array in sample.arrays[sensor].items():
-                if name not in LISTS:
-                    _write_image(folder / sensor / f"{sample.number:06d}.{name}", array)
-        for name in set(own) & set(LISTS):
-            parts = [sample.arrays[sensor][name] for sample in samples]
-            numbers = np.repeat([s.number for s in samples], [len(part) for part in parts])
-            rows = np.concatenate(parts)
-            columns = {"sample": numbers, **{n: rows[n] for n in rows.dtype.names or ()}}
+
+# ---- images --------------------------------------------------------------------------------------
+
+
+class ImagesForm:
+    """Images in files of their own, lists as tables."""
+
+    def __init__(self, folder: Path, flusher: Flusher) -> None:
+        self._folder, self._flusher = folder, flusher
+        self._samples: list[int] = []
+
+    def add(self, sample: Sample) -> None:
+        """See ``Form``."""
+        for sensor, own in sample.arrays.items():
+            folder = self._folder / sensor
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, array in own.items():
+                if not is_list(array):
+                    path = folder / f"{sample.number:06d}.{name}"
+                    self._flusher.add(_write_image(path, array))
+        self._samples.append(sample.number)
+
+    def finish(self, lists: Room) -> None:
+        """See ``Form``."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        for (sensor, _), rows in lists.items():
+            columns = {"sample": np.repeat(self._samples, np.diff(rows.ends))}
+            columns |= {name: rows.all[name] for name in rows.all.dtype.names or ()}
             flat = {name: np.ascontiguousarray(column) for name, column in columns.items()}
-            pq.write_table(pa.table(flat), folder / f"{sensor}.parquet")
+            pq.write_table(pa.table(flat), self._folder / f"{sensor}.parquet")
+            self._flusher.add(self._folder / f"{sensor}.parquet")
 
 
-def _write_image(path: Path, array: NDArray[Any]) -> None:
+def _images(path: Path, _count: int, flusher: Flusher) -> AbstractContextManager[Form]:
+    """A folder of images and tables."""
+    return nullcontext(ImagesForm(path, flusher))
+
+
+def _write_image(path: Path, array: NDArray[Any]) -> Path:
     """Distances, ids and pictures as PNG, whatever else has more to a pixel as npy."""
+    if array.dtype.kind != "u" and array.ndim != 2:
+        whole = Path(f"{path}.npy")
+        np.save(whole, array)
+        return whole
+    whole = Path(f"{path}.png")
     if array.dtype.kind == "u":
-        most = int(np.iinfo(array.dtype).max)
-        PictureFile("image", array, most).write(Path(f"{path}.png"))
-        return
-    if array.ndim != 2:
-        np.save(f"{path}.npy", array)
-        return
+        PictureFile("image", array, int(np.iinfo(array.dtype).max)).write(whole)
+        return whole
     ids = array.dtype.kind == "i"
     largest = np.nanmax(array, initial=0.0, where=np.isfinite(array)) if not ids else 0.0
     scale = 1.0 if ids else png_scale(float(largest))
     stored = array.astype(np.int64) + 1 if ids else array  # -1 is none: 0 in the file
-    Path(f"{path}.png").write_bytes(png_bytes(stored, scale, "id + 1" if ids else "m"))
+    whole.write_bytes(png_bytes(stored, scale, "id + 1" if ids else "m"))
+    return whole

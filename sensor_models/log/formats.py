@@ -11,6 +11,12 @@ from sensor_models.log.shared import Message
 from sensor_models.messages import foxglove, ros
 
 Pose = tuple[Sequence[float], Sequence[float]]
+Floats = NDArray[np.float64]
+
+#: Colors of lines to targets: that to the nearest one, and the others.
+NEAREST, OTHERS = (1.0, 0.5, 0.0), (0.3, 0.6, 1.0)
+#: Their widths in pixels, and in m where it cannot be in pixels.
+THICK, THIN, WIDTH = 4.0, 1.5, 0.02
 
 
 class Transform(NamedTuple):
@@ -52,6 +58,12 @@ class Format(Protocol):
     ) -> list[Message]:
         """A pinhole."""
 
+    def lines(self, topic: str, time: float, frame: str, ends: Floats) -> list[Message]:
+        """Lines from the origin of a frame to (n, 3) ends, in place of those before.
+
+        The shortest looks otherwise.
+        """
+
     def pose(self, topic: str, time: float, pose: Pose) -> list[Message]:
         """A pose in the map."""
 
@@ -80,6 +92,17 @@ def variances_of(values: Mapping[str, Any]) -> list[float]:
     """Variances to the east, north and up: the horizontal accuracy is of both axes together."""
     level, up = values["accuracy.horizontal"], values["accuracy.vertical"]
     return [0.5 * level * level, 0.5 * level * level, up * up]
+
+
+def shortest_last(ends: Floats) -> Floats:
+    """Ends of lines from the origin, of which the nearest comes last."""
+    nearest = int(np.linalg.norm(ends, axis=1).argmin()) if len(ends) else 0
+    return np.concatenate([ends[:nearest], ends[nearest + 1 :], ends[nearest : nearest + 1]])
+
+
+def from_origin(ends: Floats) -> Floats:
+    """Both ends of lines from the origin, (2 n, 3)."""
+    return np.stack([np.zeros_like(ends), ends], axis=1).reshape(-1, 3)
 
 
 class Foxglove:
@@ -112,6 +135,14 @@ class Foxglove:
         """A CameraCalibration."""
         parts = foxglove.camera_calibration(time, frame, size, focal)
         return [self._message(topic, "CameraCalibration", time, parts)]
+
+    def lines(self, topic: str, time: float, frame: str, ends: Floats) -> list[Message]:
+        """A SceneUpdate."""
+        ordered = shortest_last(ends)
+        others = foxglove.SceneLines(from_origin(ordered[:-1]), OTHERS, THIN)
+        nearest = foxglove.SceneLines(from_origin(ordered[-1:]), NEAREST, THICK)
+        parts = foxglove.line_update(time, frame, topic, [others, nearest])
+        return [self._message(topic, "SceneUpdate", time, parts)]
 
     def pose(self, topic: str, time: float, pose: Pose) -> list[Message]:
         """A PoseInFrame."""
@@ -178,6 +209,14 @@ class Ros:
         parts = ros.camera_info(time, frame, size, focal)
         name = topic.rpartition("/")[0] + "/camera_info"
         return [self._message(name, "sensor_msgs/CameraInfo", time, parts)]
+
+    def lines(self, topic: str, time: float, frame: str, ends: Floats) -> list[Message]:
+        """A Marker."""
+        both = from_origin(shortest_last(ends))
+        colors = np.tile(OTHERS, (len(both), 1))
+        colors[-2:] = NEAREST
+        parts = ros.line_marker(time, frame, topic, both, colors, WIDTH)
+        return [self._message(topic, "visualization_msgs/Marker", time, parts)]
 
     def pose(self, topic: str, time: float, pose: Pose) -> list[Message]:
         """A PoseStamped."""

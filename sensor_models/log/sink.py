@@ -1,8 +1,8 @@
 """What the results of one sensor become in a log.
 
-    frames    points, images, detections as points, the pose of the sensor in the map, and where
-              all frames are: map -> body -> sensor, map -> movable bodies of the scene; the meshes
-              of the scene, once
+    frames    points, images, detections as points with lines to them, the pose of the sensor in
+              the map, and where all frames are: map -> body -> sensor, map -> movable bodies of the
+              scene; the meshes of the scene, once
     samples   their values by name, and messages of their kinds
 
 Names of topics begin with that of the instance; frames are ``map``, the body by parameter
@@ -190,7 +190,7 @@ class LogSink:
         return self._format.cloud(f"{self._topic}/points", time, frame, logged, view.shift)
 
     def _targets(self, time: float, file: DetectionFile) -> list[Message]:
-        """Detections as points, with their numbers as fields."""
+        """Detections as points, with their numbers as fields, and lines to them."""
         scalars = list(Group(file.reading).scalars())
         kinds = [(n, "<i4" if q.kind == "integer" else "<f4") for n, q, _ in scalars]
         rows = [row[2:] for row in file.detections]
@@ -198,7 +198,12 @@ class LogSink:
         if "x" not in (table.dtype.names or ()):
             return []
         points = repack_fields(table[["x", "y", "z", *(n for n, _ in kinds if n not in "xyz")]])
-        return self._format.cloud(f"{self._topic}/targets", time, self.name, points, (0.0,) * 3)
+        axes = [2 + place for place, (name, _) in enumerate(kinds) if name in ("x", "y", "z")]
+        ends = np.array([[row[axis] for axis in axes] for row in file.detections], float)
+        return [
+            *self._format.cloud(f"{self._topic}/targets", time, self.name, points, (0.0,) * 3),
+            *self._format.lines(f"{self._topic}/lines", time, self.name, ends.reshape(-1, 3)),
+        ]
 
     def _image(self, time: float, picture: Picture) -> list[Message]:
         """A picture, and how its pixels look out where that is known."""

@@ -120,15 +120,32 @@ MESSAGES: Mapping[str, tuple[Field, ...]] = {
         Field("color", 3, MESSAGE, "foxglove.Color"),
         Field("indices", 5, FIXED, "", REPEATED),
     ),
+    "foxglove.LinePrimitive": (
+        Field("type", 1, ENUM, "foxglove.LinePrimitive.Type"),
+        Field("pose", 2, MESSAGE, "foxglove.Pose"),
+        Field("thickness", 3, DOUBLE),
+        Field("scale_invariant", 4, BOOL),
+        Field("points", 5, MESSAGE, "foxglove.Point3", REPEATED),
+        Field("color", 6, MESSAGE, "foxglove.Color"),
+    ),
     "foxglove.SceneEntity": (
         _TIME,
         Field("frame_id", 2, STRING),
         Field("id", 3, STRING),
         Field("lifetime", 4, MESSAGE, DURATION),
         Field("frame_locked", 5, BOOL),
+        Field("lines", 11, MESSAGE, "foxglove.LinePrimitive", REPEATED),
         Field("triangles", 12, MESSAGE, "foxglove.TriangleListPrimitive", REPEATED),
     ),
-    "foxglove.SceneUpdate": (Field("entities", 2, MESSAGE, "foxglove.SceneEntity", REPEATED),),
+    "foxglove.SceneEntityDeletion": (
+        _TIME,
+        Field("type", 2, ENUM, "foxglove.SceneEntityDeletion.Type"),
+        Field("id", 3, STRING),
+    ),
+    "foxglove.SceneUpdate": (
+        Field("deletions", 1, MESSAGE, "foxglove.SceneEntityDeletion", REPEATED),
+        Field("entities", 2, MESSAGE, "foxglove.SceneEntity", REPEATED),
+    ),
 }
 ENUMS: Mapping[str, tuple[str, ...]] = {
     "foxglove.PackedElementField.NumericType": (
@@ -137,6 +154,8 @@ ENUMS: Mapping[str, tuple[str, ...]] = {
     "foxglove.LocationFix.PositionCovarianceType": (
         "UNKNOWN", "APPROXIMATED", "DIAGONAL_KNOWN", "KNOWN",
     ),
+    "foxglove.LinePrimitive.Type": ("LINE_STRIP", "LINE_LOOP", "LINE_LIST"),
+    "foxglove.SceneEntityDeletion.Type": ("MATCHING_ID", "ALL"),
 }  # fmt: skip
 
 #: The number of each type of a packed field.
@@ -297,7 +316,11 @@ def location_fix(
     )
 
 
-_POINT = Record(2, {"all": double_part(1, "x") + double_part(2, "y") + double_part(3, "z")})
+_PLACE = {"all": double_part(1, "x") + double_part(2, "y") + double_part(3, "z")}
+#: Corners of triangles, and ends of lines.
+_CORNER, _END = Record(2, _PLACE), Record(5, _PLACE)
+LINE_LIST = 2
+NO_POSE = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)
 
 
 class SceneMesh(NamedTuple):
@@ -314,9 +337,9 @@ def scene_update(time: float, meshes: Iterable[SceneMesh]) -> Parts:
     """Meshes that stay until the end of the log, each in its frame."""
     parts: list[bytes | Bytes] = []
     for mesh in meshes:
-        points = _POINT.encode(len(mesh.vertices), dict(zip("xyz", mesh.vertices.T, strict=True)))
+        points = _CORNER.encode(len(mesh.vertices), dict(zip("xyz", mesh.vertices.T, strict=True)))
         shape = (
-            _pose(1, (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)),
+            _pose(1, *NO_POSE),
             points.tobytes(),
             _vector(3, (*mesh.color, 1.0)),
             block(5, mesh.faces.astype("<u4").tobytes()),
@@ -324,6 +347,33 @@ def scene_update(time: float, meshes: Iterable[SceneMesh]) -> Parts:
         head = stamp(1, time), text(2, mesh.frame), text(3, mesh.name), whole(5, 1)
         parts.append(block(2, *head, block(12, *shape)))
     return tuple(parts)
+
+
+class SceneLines(NamedTuple):
+    """Lines of one look."""
+
+    ends: NDArray[np.float64]  # (2 n, 3): where a line begins, where it ends, and the next one
+    color: tuple[float, float, float]
+    thickness: float  # pixels
+
+
+def line_update(time: float, frame: str, name: str, lines: Iterable[SceneLines]) -> Parts:
+    """Lines of a frame as it was at a time, in place of those of the same name.
+
+    Where there are none, those of the same name are deleted.
+    """
+    shapes = [_lines(own) for own in lines if len(own.ends)]
+    if not shapes:
+        return (block(1, stamp(1, time), whole(2, 0), text(3, name)),)
+    return (block(2, stamp(1, time), text(2, frame), text(3, name), *shapes),)
+
+
+def _lines(own: SceneLines) -> bytes:
+    """Lines as a field of an entity."""
+    ends = _END.encode(len(own.ends), dict(zip("xyz", own.ends.T, strict=True)))
+    look = _pose(2, *NO_POSE), double(3, own.thickness), whole(4, 1)
+    color = _vector(6, (*own.color, 1.0))
+    return block(11, whole(1, LINE_LIST), *look, ends.tobytes(), color)
 
 
 def reading(time: float, values: Mapping[str, Any]) -> Parts:

@@ -1,4 +1,6 @@
-"""Messages of ROS 2 in CDR, with their definitions: of sensor_msgs, geometry_msgs, tf2_msgs.
+"""Messages of ROS 2 in CDR, with their definitions.
+
+They are of sensor_msgs, geometry_msgs, tf2_msgs and visualization_msgs.
 
 Units and frames are those of REP-103 (SI units, x forward, y left, z up; optical frames with z
 forward, x right, y down), names of frames those of REP-105 (``map``, ``base_link``). As REP-145
@@ -24,7 +26,9 @@ Parts = tuple[bytes | Bytes, ...]
 #: Definitions by type: fields in their order; types of other packages with their package.
 DEFINITIONS: Mapping[str, str] = {
     "builtin_interfaces/Time": "int32 sec\nuint32 nanosec",
+    "builtin_interfaces/Duration": "int32 sec\nuint32 nanosec",
     "std_msgs/Header": "builtin_interfaces/Time stamp\nstring frame_id",
+    "std_msgs/ColorRGBA": "float32 r\nfloat32 g\nfloat32 b\nfloat32 a",
     "geometry_msgs/Vector3": "float64 x\nfloat64 y\nfloat64 z",
     "geometry_msgs/Point": "float64 x\nfloat64 y\nfloat64 z",
     "geometry_msgs/Quaternion": "float64 x\nfloat64 y\nfloat64 z\nfloat64 w",
@@ -74,10 +78,24 @@ DEFINITIONS: Mapping[str, str] = {
         "std_msgs/Header header\nstring[] name\nfloat64[] position\nfloat64[] velocity\n"
         "float64[] effort"
     ),
+    "sensor_msgs/CompressedImage": "std_msgs/Header header\nstring format\nuint8[] data",
+    "visualization_msgs/UVCoordinate": "float32 u\nfloat32 v",
+    "visualization_msgs/MeshFile": "string filename\nuint8[] data",
+    "visualization_msgs/Marker": (
+        "std_msgs/Header header\nstring ns\nint32 id\nint32 type\nint32 action\n"
+        "geometry_msgs/Pose pose\ngeometry_msgs/Vector3 scale\nstd_msgs/ColorRGBA color\n"
+        "builtin_interfaces/Duration lifetime\nbool frame_locked\ngeometry_msgs/Point[] points\n"
+        "std_msgs/ColorRGBA[] colors\nstring texture_resource\n"
+        "sensor_msgs/CompressedImage texture\nvisualization_msgs/UVCoordinate[] uv_coordinates\n"
+        "string text\nstring mesh_resource\nvisualization_msgs/MeshFile mesh_file\n"
+        "bool mesh_use_embedded_materials"
+    ),
 }
 
 #: The number of each type of a point's field.
 DATATYPES = {"i1": 1, "u1": 2, "i2": 3, "u2": 4, "i4": 5, "u4": 6, "f4": 7, "f8": 8}
+#: Of markers: lines with two ends each; to add, or take the place of an earlier one; to delete it.
+LINE_LIST, ADD, DELETE = 5, 0, 2
 UNKNOWN = (-1.0, *[0.0] * 8)
 NOTHING_KNOWN = (0.0,) * 9
 
@@ -256,3 +274,31 @@ def joint_state(time: float, name: str, position: float, velocity: float | None)
     """The position of a joint, and its velocity if that is measured."""
     cdr = Cdr().header(time, "").put("I", 1).text(name).numbers([position])
     return (cdr.numbers([] if velocity is None else [velocity]).numbers([]).head,)
+
+
+def line_marker(
+    time: float,
+    frame: str,
+    name: str,
+    ends: NDArray[np.float64],
+    colors: NDArray[np.float64],
+    width: float,
+) -> Parts:
+    """Lines between two ends each, (2 n, 3), with a color for each end, in place of earlier ones.
+
+    Without any, those of the same name are deleted. ``width`` is in m.
+    """
+    action = ADD if len(ends) else DELETE
+    cdr = Cdr().header(time, frame).text(name).put("i", 0, LINE_LIST, action)
+    cdr.put("d", 0, 0, 0).quaternion((1.0, 0.0, 0.0, 0.0)).put("d", width, 0, 0)
+    cdr.put("f", 1, 1, 1, 1).put("i", 0).put("I", 0).put("B", 0)  # a color; for ever; not locked
+    cdr.put("I", len(ends))
+    if len(ends):
+        cdr.put("d", *np.ravel(ends).tolist())
+    cdr.put("I", len(ends))
+    if len(ends):
+        opaque = np.column_stack([colors, np.ones(len(ends))])
+        cdr.put("f", *opaque.ravel().tolist())
+    cdr.text("").header(0.0, "").text("").put("I", 0)  # textures
+    cdr.put("I", 0).text("").text("").text("").put("I", 0).put("B", 0)  # texts and meshes
+    return (cdr.head,)

@@ -3,13 +3,15 @@
 A machine is noisy, so a ratio to a peer counts, best of several runs of each, taken in turns.
 Bars without a peer are absolute. Each subject has a process of its own: what others leave in the
 memory of a process, pages and threads, changes what is measured after them. The exit code says
-whether all bars hold.
+whether all bars hold. A subject whose peer lacks a library of the system (``tests.tools``) is not
+measured: the last line names it, and it counts as one whose bars do not hold.
 """
 
+import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import build_fmus
@@ -20,6 +22,7 @@ from tests.bench.reference_fmu import build_reference_fmu
 from tests.conftest import NULL_FMU
 from tests.masters.c_master import build_master
 from tests.masters.fmu_files import FmuFiles
+from tests.tools import LLVM, OPEN3D, install_line, llvm, missing
 
 Subject = Callable[[Path, Callable[[str], FmuFiles]], list[Bar]]
 
@@ -138,9 +141,18 @@ SUBJECTS: dict[str, Subject] = {
 }
 
 
+#: The subjects with peers that need more than Python packages.
+PEERS: Mapping[str, str] = {
+    **dict.fromkeys(("bodies", "depth", "lidar", "radar", "tracing", "waveform"), OPEN3D),
+    "ccd": LLVM,
+}
+
+
 def measure(name: str) -> bool:
     """Measure one subject and print its bars as they come; whether all hold."""
     holds = True
+    if name == "ccd" and (library := llvm()) is not None:
+        os.environ["DRJIT_LIBLLVM_PATH"] = library  # it might find an older one
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder)
         sources = [*build_fmus.fmu_sources().values(), build_fmus.own_source(NULL_FMU)]
@@ -157,15 +169,27 @@ def measure(name: str) -> bool:
     return holds
 
 
+def unmeasured(names: Iterable[str]) -> tuple[list[str], str]:
+    """The subjects whose peers cannot be loaded here, and a line that says so."""
+    lacking = missing({PEERS[name]: None for name in names if name in PEERS})
+    left_out = [name for name in names if PEERS.get(name) in lacking]
+    what = f"{', '.join(left_out)}, for lack of {' and '.join(lacking)}"
+    return left_out, f"not measured: {what}; to measure this, too: {install_line(lacking)}"
+
+
 def main(names: list[str]) -> int:
     """Measure the named subjects, or all, each in a process of its own."""
-    if len(names) == 1:
+    left_out, line = unmeasured(names or SUBJECTS)
+    wanted = [name for name in names or SUBJECTS if name not in left_out]
+    if len(names) == len(wanted) == 1:
         return 0 if measure(names[0]) else 1
     codes = [
         subprocess.run([sys.executable, "-m", "tests.bench", name], check=False).returncode
-        for name in names or SUBJECTS
+        for name in wanted
     ]
-    return 1 if any(codes) else 0
+    if left_out:
+        print(line)
+    return 1 if any(codes) or left_out else 0
 
 
 if __name__ == "__main__":

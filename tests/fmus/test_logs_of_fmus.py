@@ -117,6 +117,19 @@ def test_frames_tell_where_the_sensor_was_and_what_it_saw(log: Path) -> None:
     }
 
 
+def test_lines_of_a_radar_end_at_its_targets(log: Path) -> None:
+    clouds = [m for topic, *_, m in messages(log) if topic == "/my_Radar/targets"]
+    updates = [m for topic, *_, m in messages(log) if topic == "/my_Radar/lines"]
+    assert len(updates) == len(clouds) >= 9
+    for cloud, update in zip(clouds, updates, strict=True):
+        numbers = np.frombuffer(cloud.data, "<f4").reshape(-1, cloud.point_stride // 4)
+        lines = [points for e in update.entities for own in e.lines for points in own.points]
+        ends = np.array([[p.x, p.y, p.z] for p in lines[1::2]], np.float32).reshape(-1, 3)
+        assert sorted(ends.tolist()) == sorted(numbers[:, :3].tolist())
+        assert bool(update.deletions) == (len(ends) == 0)
+    assert any(update.entities for update in updates)
+
+
 def test_frames_of_bodies_and_sensors_hang_together(log: Path) -> None:
     parents: dict[str, set[str]] = {}
     cars = []
