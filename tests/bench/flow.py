@@ -7,7 +7,6 @@ Library  ``capture`` and ``flow_between`` in one thread's order, without noise, 
          bodies; told beside the bar.
 """
 
-import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -59,18 +58,17 @@ def settings(directory: str, flow: bool) -> dict[str, object]:
     }
 
 
-def touch_files(folder: Path, size: int) -> None:
-    """Write a file of as many bytes as the files of a round, and delete it.
+def fill(file: Path, size: int) -> None:
+    """Write a file of as many bytes as the files of a round, to be deleted right before these.
 
     A virtual machine gets the memory of files from its host at its first touch, and gives it back
     some seconds after they were deleted. That costs 6 us a page of 4 KiB, more than it takes to
     write to it: without this, frames with more files would be charged for what happened before.
     """
     part = bytes(1 << 20)
-    with open(folder / "touched", "wb") as file:
+    with file.open("wb") as there:
         for _ in range(-(-size // len(part))):
-            file.write(part)
-    os.unlink(folder / "touched")
+            there.write(part)
 
 
 def drive(files: FmuFiles, flow: bool) -> Callable[[], float]:
@@ -79,13 +77,14 @@ def drive(files: FmuFiles, flow: bool) -> Callable[[], float]:
     def measure() -> float:
         with tempfile.TemporaryDirectory() as folder, open_scene("yard") as world:
             values = settings(f"{folder}/frames", flow) | {"scene_handle": world.number}
-            size = 4 * CAMERA.width * CAMERA.height * (6 + (3 if flow else 0)) * (FRAMES + WARM)
-            bodies, start = world.states().bodies.copy(), 0.0
+            size = 4 * CAMERA.width * CAMERA.height * (9 if flow else 6) * FRAMES
+            bodies, start, filled = world.states().bodies.copy(), 0.0, Path(folder) / "filled"
             bodies[:, 7] = VEHICLES
-            touch_files(Path(folder), size)
+            fill(filled, size)
             with running(files.directory, "flow" if flow else "plain", values) as camera:
                 for k in range(WARM + FRAMES):
                     if k == WARM:
+                        filled.unlink()
                         start = time.process_time()
                     bodies[:, 0] += VEHICLES / RATE
                     world.move((k + 1) / RATE, bodies)
