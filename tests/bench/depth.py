@@ -8,7 +8,7 @@ same rays and shades nothing.
 Ratios to Open3D are of processor time over all threads, the best of some turns, as in
 ``bench.tracing``. Those to Warp are by the clock: its kernels have one thread where there is no
 GPU, and ours have all; what one thread does against one is told beside it. Batches and FMU are by
-the clock, too.
+the clock, too. What optical flow adds is in ``bench.flow``.
 """
 
 import math
@@ -22,8 +22,6 @@ import warp
 
 from sensor_models.camera import DepthCamera, DepthCameraParameters
 from sensor_models.camera.depth import matrices_of
-from sensor_models.camera.flow import FirstHits, FlowParameters, Instants, flow_between
-from sensor_models.camera.sensor import flow_lens
 from sensor_models.core.placement import quaternion_of
 from sensor_models.output.sinks import WriteFiles
 from sensor_models.scene.manifest import load_scene
@@ -33,6 +31,7 @@ from sensor_models.scene.workers import processors
 from tests import oracles_rays as twin
 from tests.bench.bars import Bar, best_in_turns
 from tests.bench.calls import BODY_INPUTS, start_values
+from tests.bench.flow import flow_bar
 from tests.bench.tracing import best_of_all, landscape
 from tests.masters.c_master import CMaster
 from tests.masters.fmu_files import FmuFiles
@@ -143,7 +142,8 @@ def seconds(work: Callable[[], object]) -> float:
 
 def bars(master: Path, files: FmuFiles) -> list[Bar]:
     """The bars of the depth camera."""
-    return [*peers(), Bar("DepthCamera FMU over its frame", overhead(master, files), 0.5, "ms", "")]
+    over = Bar("DepthCamera FMU over its frame", overhead(master, files), 0.5, "ms", "")
+    return [flow_bar(files), *peers(), over]
 
 
 def frame_bars(name: str, scene: Scene, pose: tuple[float, ...]) -> list[Bar]:
@@ -198,32 +198,9 @@ def batches() -> Bar:
     )
 
 
-def flow_bar() -> Bar:
-    """What forward flow adds to a frame of the yard, whose camera moves."""
-    scene, interval = load_scene("yard"), 0.1
-    plain, camera = DepthCamera(FULL), DepthCamera(FULL, first_hits=True)
-    lens = flow_lens(FULL)
-    pose = np.array((-14.0, -12.0, 2.0, *quaternion_of(0.0, 0.05, 0.7)))
-    later = pose + np.array((10.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0)) * interval
-    now, then = (Instants(camera.placed(p.reshape(1, 1, 7), 0)[0], None) for p in (pose, later))
-    own = FlowParameters(forward=True)
-    with RayScene(scene) as rays:
-
-        def with_flow() -> None:
-            frame = camera.capture(rays, pose)
-            hits = FirstHits(frame.met, frame.owner, frame.material)
-            flow_between(rays, lens, camera.axes, hits, now, then, own)
-
-        took = best_of_all({"plain": lambda: plain.capture(rays, pose), "flow": with_flow})
-    added = 100.0 * (took["flow"] / took["plain"] - 1.0)
-    detail = f"{1e3 * took['plain']:.1f} and {1e3 * took['flow']:.1f} ms of processor time"
-    return Bar("flow over a depth frame", added, 30.0, "%", detail)
-
-
 def peers() -> list[Bar]:
     """The library beside others, and a batch beside single calls."""
     return [
-        flow_bar(),
         *frame_bars("landscape", landscape(650_000), DOWNWARD),
         *frame_bars("large spheres", spheres(1.0), POSE),
         *frame_bars("small spheres", spheres(0.36), POSE),

@@ -4,12 +4,15 @@
 those of a coat, from facets drawn by what the viewer sees of them (Heitz 2018). ``shading`` says
 what they are for. Rays of one number go from all points of a packet together: neighbours mostly lie
 on one surface, and the same cell of their grids is about the same direction. Such packets are
-traced as coherent ones, but for cells along the surface, which are as wide as they are flat.
-Measured in the yard with 16 rays a point, in ns a ray, one thread:
+traced as coherent ones, but for cells along the surface, which are as wide as they are flat, and
+for points whose normals differ, as on bushes and at edges. Measured in the yard with 16 rays a
+point, in ns a ray, one thread:
 
                           coherent   in halves
     12 cells of 16           94         113
     4 cells at the edge     211         161
+
+and not to trace points of different normals as coherent took another 3 % off a picture.
 """
 
 import math
@@ -77,6 +80,8 @@ CELLS_OF_BLOCK = 16
 #: Rays from neighbours are much alike with so many cells, but for those with such a first draw or
 #: a greater one, which go flat along the surface to all sides.
 ALIKE, FLAT = 16, 0.75
+#: The least cosine between normals that are about the same.
+PARALLEL = 0.9
 
 
 @njit(**ACCESS)
@@ -187,10 +192,11 @@ def look_around(
     probe: Probe,
     index: int,
     coated: bool,
+    parallel: bool,
 ) -> bool:
     """Send the ray of one number from each point; returns whether these are much alike.
 
-    ``coated`` says whether any point has top rays.
+    ``coated`` says whether any point has top rays, ``parallel`` whether the normals are alike.
     """
     own, packet = points.spread, probe.packet
     draw_words(light, points, words, index)
@@ -203,17 +209,26 @@ def look_around(
     for lane in range(WIDTH):
         probe.rows[NEAREST + lane] = own[LEAST + lane]
     send_all(view, probe)
-    alike: bool = are_alike(light, own)
-    return alike
+    return parallel and light.rays >= ALIKE and not any_flat(own)
 
 
 @njit(**ACCESS)
-def are_alike(light: Light, own: Floats) -> bool:
-    """Whether the rays that have just been drawn go about the same way."""
+def are_parallel(own: Floats) -> bool:
+    """Whether the normals of all points are about the same."""
+    x, y, z, bent = own[UP], own[UP + WIDTH], own[UP + 2 * WIDTH], 0
+    for lane in range(WIDTH):
+        cosine = x * own[UP + lane] + y * own[UP + WIDTH + lane] + z * own[UP + 2 * WIDTH + lane]
+        bent += 1 if (cosine < PARALLEL) & (own[THERE + lane] > 0.0) else 0
+    return bent == 0
+
+
+@njit(**ACCESS)
+def any_flat(own: Floats) -> bool:
+    """Whether any of the rays that have just been drawn goes flat along its surface."""
     flat = 0
     for lane in range(WIDTH):
         flat += 1 if (own[DRAW + lane] >= FLAT) & (own[WEIGHT + lane] > 0.0) else 0
-    return flat == 0 and light.rays >= ALIKE
+    return flat > 0
 
 
 @njit(**ACCESS)

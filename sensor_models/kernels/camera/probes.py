@@ -27,7 +27,7 @@ from sensor_models.kernels.light.fresnel import reflectance
 from sensor_models.kernels.light.paths import Path
 from sensor_models.kernels.light.surfaces import DIELECTRIC, IOR, KIND
 from sensor_models.kernels.tracing.embree import WIDTH
-from sensor_models.kernels.tracing.hits import hit_material, hit_outward, is_hit
+from sensor_models.kernels.tracing.hits import hit_across, hit_material, is_hit
 from sensor_models.kernels.tracing.packets import (
     ACCESS,
     ALONG,
@@ -157,7 +157,7 @@ def note(view: SceneView, probe: Probe) -> None:
             continue
         probe.found[lane] = NOTHING
         if is_hit(packet, lane):
-            x, y, z = hit_outward(view, packet, lane)
+            x, y, z = hit_across(view, packet, lane)
             rows[FACE + lane], rows[FACE + WIDTH + lane], rows[FACE + 2 * WIDTH + lane] = x, y, z
             rows[FRESH + lane] = 1.0
             probe.found[lane] = hit_material(view, packet, lane)
@@ -190,6 +190,11 @@ def meet_glass(path: Path, light: Light, probe: Probe) -> int:
     """Have rays that met glass go on with what it lets through; returns how many did."""
     left = 0
     for lane in range(WIDTH):
+        clear = light.is_clear[max(probe.found[lane], 0)] != 0
+        left += 1 if clear & (probe.rows[FRESH + lane] > 0.0) else 0
+    if left == 0:
+        return 0
+    for lane in range(WIDTH):
         material = probe.found[lane]
         if probe.rows[FRESH + lane] > 0.0 and path.surfaces[material, KIND] == DIELECTRIC:
             # A straight way has the same angle outside on both sides of a pane.
@@ -197,7 +202,6 @@ def meet_glass(path: Path, light: Light, probe: Probe) -> int:
             whole = reflectance(1.0, path.surfaces[material, IOR], 0.0, cosine)
             probe.rows[LEFT + lane] *= (1.0 - whole) * light.clear_mean[material]
             probe.found[lane] = ON_ITS_WAY
-            left += 1
     return left
 
 

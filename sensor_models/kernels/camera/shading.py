@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.kernels.camera.around import look_around, plan_rays
+from sensor_models.kernels.camera.around import are_parallel, look_around, plan_rays
 from sensor_models.kernels.camera.bounces import (
     GROUND,
     MET,
@@ -228,9 +228,11 @@ def gather(light: Light, sums: Floats, first: int, result: Floats) -> None:
 def add_surroundings(view: SceneView, path: Path, light: Light, shop: Shop, glow: Floats) -> None:
     """Add what the points send on of the light of sky and surroundings."""
     points = shop.points
-    coated = plan_rays(path, light, points)
+    coated, parallel = plan_rays(path, light, points), are_parallel(points.spread)
     for index in range(light.rays):
-        alike = look_around(view, path, light, points, shop.words, shop.probe, index, coated)
+        alike = look_around(
+            view, path, light, points, shop.words, shop.probe, index, coated, parallel
+        )
         ask(view, path, light, shop.probe, alike)
         look_on(view, path, light, points, shop.probe, shop.waiting, shop.third, shop.sums, index)
         add_found(light, points, shop.probe, shop.third, shop.sums, index)

@@ -132,6 +132,18 @@ def hit_normal(view: SceneView, packet: Packet, lane: int) -> Triple:
 @njit(**ACCESS)
 def hit_outward(view: SceneView, packet: Packet, lane: int) -> Triple:
     """As ``hit_normal``, but of any length: for who scales those of all lanes at once."""
+    x, y, z = hit_across(view, packet, lane)
+    if _corner_order(view, packet, lane) >= TURNED_OVER:
+        return -x, -y, -z
+    return x, y, z
+
+
+@njit(**ACCESS)
+def hit_across(view: SceneView, packet: Packet, lane: int) -> Triple:
+    """As ``hit_outward``, but it may point inside: for who turns normals to a side by themselves.
+
+    To know the outside takes a look into a table of all faces.
+    """
     owner = hit_owner(packet, lane)
     x = packet.floats[NORMAL + lane]
     y = packet.floats[NORMAL + WIDTH + lane]
@@ -141,8 +153,6 @@ def hit_outward(view: SceneView, packet: Packet, lane: int) -> Triple:
         x, y, z = _off_mesh(view, owner, x, y, z)
         factor = np.float32(1.0)
     x, y, z = _to_world(view, packet, lane, owner, x, y, z)
-    if _corner_order(view, packet, lane) >= TURNED_OVER:
-        factor = -factor
     return factor * np.float64(x), factor * np.float64(y), factor * np.float64(z)
 
 
