@@ -7,7 +7,6 @@ whether all bars hold. A subject whose peer lacks a library of the system (``tes
 measured: the last line names it, and it counts as one whose bars do not hold.
 """
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -22,7 +21,7 @@ from tests.bench.reference_fmu import build_reference_fmu
 from tests.conftest import NULL_FMU
 from tests.masters.c_master import build_master
 from tests.masters.fmu_files import FmuFiles
-from tests.tools import LLVM, OPEN3D, install_line, llvm, missing
+from tests.tools import LLVM, OPEN3D, install_line, missing
 
 Subject = Callable[[Path, Callable[[str], FmuFiles]], list[Bar]]
 
@@ -151,8 +150,6 @@ PEERS: Mapping[str, str] = {
 def measure(name: str) -> bool:
     """Measure one subject and print its bars as they come; whether all hold."""
     holds = True
-    if name == "ccd" and (library := llvm()) is not None:
-        os.environ["DRJIT_LIBLLVM_PATH"] = library  # it might find an older one
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder)
         sources = [*build_fmus.fmu_sources().values(), build_fmus.own_source(NULL_FMU)]

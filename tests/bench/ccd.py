@@ -13,7 +13,6 @@ Older ones than 16 cannot compile half-precision numbers for processors that hav
 process.
 """
 
-import ctypes
 import os
 import tempfile
 import time
@@ -32,27 +31,13 @@ from sensor_models.scene.tracing import RayScene
 from tests import mitsuba_scenes as peer
 from tests.bench.bars import Bar, best_in_turns
 from tests.models.test_ccd_mitsuba import looking
+from tests.tools import llvm
 
 EYE, TARGET, ANGLE = np.array([-14.0, -22.0, 8.4]), np.array([1.6, 0.6, 1.2]), 62.0
 SIZE, SAMPLES, DEPTH, TURNS = (1024, 768), 16, 3, 5
 VARIANTS = ("llvm_ad_rgb", "scalar_rgb")
-#: Versions of LLVM that are asked for, and the variable that tells Mitsuba which one to take.
-OLDEST_LLVM, NEWEST_LLVM, LLVM_PATH = 16, 40, "DRJIT_LIBLLVM_PATH"
-
-
-def choose_llvm() -> str:
-    """Have Mitsuba take the newest suitable LLVM; returns its name, empty if there is none."""
-    if LLVM_PATH in os.environ:
-        return os.environ[LLVM_PATH]
-    for version in range(NEWEST_LLVM, OLDEST_LLVM - 1, -1):
-        for name in (f"libLLVM.so.{version}.1", f"libLLVM-{version}.so.1", f"libLLVM-{version}.so"):
-            try:
-                ctypes.CDLL(name)
-            except OSError:
-                continue
-            os.environ[LLVM_PATH] = name
-            return name
-    return ""
+#: Tells Mitsuba which LLVM to take; it might find an older one.
+LLVM_PATH = "DRJIT_LIBLLVM_PATH"
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -64,11 +49,13 @@ def seconds(work: Callable[[], object]) -> float:
 
 def bars() -> list[Bar]:
     """The picture beside the faster of two variants."""
-    llvm = choose_llvm() or "the LLVM that Mitsuba finds"
+    library = llvm()
+    if library is not None:
+        os.environ[LLVM_PATH] = library
     best = measure(load_scene("yard"))
     fastest = min(VARIANTS, key=best.__getitem__)
     spent = ", ".join(f"{name} {took:.2f} s" for name, took in best.items())
-    detail = f"of processor time: {spent}; {llvm}"
+    detail = f"of processor time: {spent}; {library}"
     ratio = best[fastest] / best["ours"]
     return [Bar("CCD picture over Mitsuba's path tracer", ratio, 1.5, "x", detail, at_least=True)]
 
