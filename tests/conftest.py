@@ -8,14 +8,14 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
-from sensor_models._levels import host_level, this_platform
+from sensor_models._levels import host_level, this_platform, variables_of
 
 # Kernels are compiled once, in one way for these processes and for the libraries of FMUs. Numba and
 # the cache look at these variables when they are imported.
 os.environ.setdefault("SENSOR_FMUS_LEVELS", "host")
 if host_level() and os.environ["SENSOR_FMUS_LEVELS"] == "host":
-    os.environ.setdefault("NUMBA_CPU_NAME", host_level())
-    os.environ.setdefault("NUMBA_CPU_FEATURES", "")
+    for name, value in variables_of(host_level()).items():
+        os.environ.setdefault(name, value)
     os.environ.setdefault("SENSOR_FMUS_OBJECTS", this_platform())
 
 import build_fmus

@@ -24,7 +24,7 @@ from typing import Any
 
 from fmus.binding.compile import CompileError, find_compiler
 from fmus.building.sources import BuildError
-from sensor_models._levels import LEVELS, host_level
+from sensor_models._levels import LEVELS, host_level, variables_of
 from sensor_models.kernels.carried import FOLDER, SUFFIXES
 from sensor_models.kernels.compiling import OBJECTS_VARIABLE
 from sensor_models.kernels.machine_code import ALIASES, C_LIBRARY
@@ -95,12 +95,7 @@ def recording_level(levels: Sequence[str]) -> str:
 
 def environment_of(level: str, platforms: Iterable[str]) -> dict[str, str]:
     """The environment of a process that compiles kernels for libraries."""
-    own = {
-        "NUMBA_CPU_NAME": level,
-        "NUMBA_CPU_FEATURES": "",
-        OBJECTS_VARIABLE: ",".join(platforms),
-    }
-    return {**os.environ, **own}
+    return {**os.environ, **variables_of(level), OBJECTS_VARIABLE: ",".join(platforms)}
 
 
 # ---- which kernels there are ---------------------------------------------------------------------

@@ -255,7 +255,11 @@ def _for_library(module: Any, names: tuple[str, ...], platform: str) -> bytes:
     binding.initialize_all_asmprinters()
     target = binding.Target.from_triple(TRIPLES[platform])
     machine = target.create_target_machine(
-        cpu=os.environ["NUMBA_CPU_NAME"], opt=3, reloc="pic", codemodel="default"
+        cpu=os.environ["NUMBA_CPU_NAME"],
+        features=os.environ["NUMBA_CPU_FEATURES"],
+        opt=3,
+        reloc="pic",
+        codemodel="default",
     )
     copy = binding.parse_bitcode(module.as_bitcode())
     copy.triple, copy.data_layout = TRIPLES[platform], str(machine.target_data)

@@ -96,21 +96,31 @@ class LidarSensor:
         self._file_parameters = setup.parameters.of(CloudFileParameters)
         self._warn: Callable[[str], None] | None = setup.warn  # until light was cut off once
         self._files, self._rounding = setup.files, RoundingWatch(setup.warn)
-        #: The one that was used last is used next: it is in the caches, and others need not be.
-        self._buffers: queue.LifoQueue[CloudBuffer | None] = queue.LifoQueue()
+        #: Buffers that nobody uses, made when they are needed. The one that was used last is used
+        #: next: it is in the caches, and the others need not be made. A queue of tokens says how
+        #: many there are, as a simple queue survives a fork in any state and one of its own order
+        #: does not.
+        self._buffers: list[CloudBuffer | None] = [None] * BUFFERS
+        self._tokens: queue.SimpleQueue[None] = queue.SimpleQueue()
         for _ in range(BUFFERS):
-            self._buffers.put(None)  # made when it is needed
+            self._tokens.put(None)
         kind = RollingScan if self._lidar.rolls else InstantScan
         self._scan: Scan = kind(self._lidar, setup.start, rate, self._take_buffer)
 
     def _take_buffer(self) -> CloudBuffer:
         """A buffer that nobody uses; waits until there is one."""
-        cloud = self._buffers.get()
+        self._tokens.get()
+        cloud = self._buffers.pop()
         try:
             return cloud or self._new_cloud()
         except MemoryError:
-            self._buffers.put(cloud)
+            self._give_back(cloud)
             raise
+
+    def _give_back(self, cloud: CloudBuffer | None) -> None:
+        """Take back a buffer that is not used any more, on any thread."""
+        self._buffers.append(cloud)
+        self._tokens.put(None)
 
     def _new_cloud(self) -> CloudBuffer:
         """A buffer whose records are those of the files."""
@@ -136,7 +146,7 @@ class LidarSensor:
             cloud = frame.cloud
             self._warn_of_lost(frame)
             values = (cloud.number, *_nearest(cloud).values)
-            done = partial(self._buffers.put, cloud)
+            done = partial(self._give_back, cloud)
             files = self._files_of(frame) if self._files else ()
             known = {
                 "frame": frame.number,

@@ -17,7 +17,7 @@ from fmus.binding import fmu_loader
 from fmus.binding.compile import host_platform
 from fmus.building.kernel_libraries import Carrier, try_out
 from fmus.building.sources import BuildError
-from sensor_models._levels import LEVELS, host_level
+from sensor_models._levels import LEVELS, host_level, variables_of
 from sensor_models.kernels import carried
 from tests.fmus.test_loading import Unpacked, check_life, life, run_host, unpack
 
@@ -106,7 +106,7 @@ def test_a_library_has_the_bits_of_numba_for_the_same_level(
         steps.append(["get", fmu.key, "distance"])
     answers = run_bare(["open", fmu.key], ["start", fmu.key, SETTINGS], *steps)
     readings = [answer.value for answer in answers[4::3]]
-    environment = {**os.environ, "NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": ""}
+    environment = {**os.environ, **variables_of(level)}
     command = [sys.executable, "-c", BY_NUMBA, json.dumps(SETTINGS), str(STEPS)]
     done = subprocess.run(
         command, env=environment, cwd=build_fmus.ROOT, capture_output=True, text=True, check=True
