@@ -333,11 +333,7 @@ def build(
         check_possible(python, platforms, binding.host_platform())
     say = _say_nothing if quiet else _say
     place = python_place(python)
-    libraries = binding.compile_binding(BINDING_CACHE, platforms, say)
-    missing = [p for p in platforms if p not in libraries]
-    if missing:
-        left_out = f"no cross compiler (pip install ziglang): left out {', '.join(missing)}"
-        print(left_out, file=sys.stderr)  # no progress: who reads a log must see it, too
+    libraries = binding.compile_or_tell(BINDING_CACHE, platforms, say)
     scenes = built_in_scenes() if scenes is None else scenes
     chosen = chosen_levels(levels)
     compiling = [p for p in libraries if p not in TRIPLES] if chosen else [""]

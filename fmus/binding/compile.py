@@ -69,6 +69,19 @@ def compile_binding(
     return libraries
 
 
+def compile_or_tell(
+    cache: Path, platforms: Iterable[str], progress: Callable[[str], None]
+) -> dict[str, Path]:
+    """As ``compile_binding``; says on the standard error which platforms are left out."""
+    wanted = list(platforms)
+    libraries = compile_binding(cache, wanted, progress)
+    missing = [platform for platform in wanted if platform not in libraries]
+    if missing:
+        left_out = f"no cross compiler (pip install ziglang): left out {', '.join(missing)}"
+        print(left_out, file=sys.stderr)  # not as progress: whoever reads a log must see it, too
+    return libraries
+
+
 def find_compiler() -> tuple[list[str], str]:
     """The compiler's command and its name with version."""
     if importlib.util.find_spec("ziglang") is not None:
