@@ -1,13 +1,13 @@
 """Results on the outputs of an instance."""
 
 from collections.abc import Callable, Sequence
-from operator import itemgetter
 from pathlib import Path
 from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 from fmus import osmp
 from fmus.variables import Variable
+from sensor_models.core.quantities import picker
 from sensor_models.core.sensor import Result
 from sensor_models.core.spec import scalars_of
 
@@ -61,7 +61,7 @@ class OutputWriter:
             pack_into,
             values,
             first * values.itemsize,
-            _picker([places[v.name] for v in variables]),
+            picker([places[v.name] for v in variables]),
         )
 
     def show(self, result: Result) -> None:
@@ -84,10 +84,3 @@ class OutputWriter:
         """Set the output that counts the frames that could not be written so far."""
         self._lost = frames
         self._values.set(self._fmu.table().by_name[FRAMES_LOST], frames)
-
-
-def _picker(places: list[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """A function that picks the items at these places."""
-    if len(places) == 1:
-        return itemgetter(slice(places[0], places[0] + 1))
-    return itemgetter(*places)

@@ -21,9 +21,9 @@ FMI has no infinity, so ``NO_LIMIT`` stands for a limit that does not exist.
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Literal
 
 #: Stands for "no limit" where a default must be a finite number.
@@ -175,6 +175,14 @@ def check(instance: Any) -> None:
             refusal = quantity.refusal(name, value)
             if refusal is not None:
                 raise ParameterError(refusal)
+
+
+def picker(places: Sequence[int]) -> Callable[[Sequence[Any]], Sequence[Any]]:
+    """A function that picks the items at these places."""
+    if len(places) < 2:
+        first = places[0] if places else 0
+        return itemgetter(slice(first, first + len(places)))
+    return itemgetter(*places)
 
 
 def flattener(reading: type) -> Callable[[Any], tuple[Any, ...]]:

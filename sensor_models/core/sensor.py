@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.core.clock import Interpolation, SampleClock, SamplingParameters, Timeline
-from sensor_models.core.quantities import ParameterError, flattener
+from sensor_models.core.quantities import ParameterError, flattener, picker
 from sensor_models.core.spec import Groups, SensorSpec
 
 Vector = NDArray[np.float64]
@@ -156,11 +156,12 @@ class SampledSensor:
         self._timeline = Timeline(SampleClock(setup.start, setup.sampling.sample_rate), interpolate)
         (reading,) = setup.spec.readings
         self._flatten = flattener(reading.declaring)
-        self._numbers = [
+        numbers = [
             place
             for place, (_, quantity, _) in enumerate(reading.scalars())
             if quantity.kind == "real"
         ]
+        self._pick = picker(numbers)
         self._start = setup.start
         some = setup.spec.start_state()
         interpolate(some, some, 1.0, 0.5)  # compiles or loads it now, not in a step
@@ -189,12 +190,13 @@ class SampledSensor:
     def _finite(self, reading: Any) -> tuple[Any, ...]:
         """The values of a reading; it is refused if one of them is not finite."""
         values = self._flatten(reading)
-        for place in self._numbers:
-            if not math.isfinite(values[place]):
-                raise ParameterError(
-                    f"the reading {values} is not finite: inputs or parameters are too large, or"
-                    " the sensor is where a field has no end"
-                )
+        numbers = self._pick(values)
+        # A sum of finite numbers may yet be too large, so it only says that all is well.
+        if not math.isfinite(sum(numbers)) and not all(map(math.isfinite, numbers)):
+            raise ParameterError(
+                f"the reading {values} is not finite: inputs or parameters are too large, or"
+                " the sensor is where a field has no end"
+            )
         return values
 
     def state(self) -> Arrays:
