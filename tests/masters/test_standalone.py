@@ -163,7 +163,11 @@ def test_two_share_one_interpreter_and_a_scene(
 
 
 def test_comes_and_goes_without_traces(files: Mapping[str, FmuFiles], master: CMaster) -> None:
-    """A hundred times, opened anew each time, as hosts do."""
+    """A hundred times, opened anew each time, as hosts do.
+
+    Python asks the system for a megabyte at a time, and whether that falls into one hundred lives
+    or the next is chance. What is lost in each life shows in every hundred.
+    """
 
     def live(count: int) -> None:
         for k in range(count):
@@ -171,10 +175,13 @@ def test_comes_and_goes_without_traces(files: Mapping[str, FmuFiles], master: CM
             check_it_measures(library.instantiate("encoder"), 0.01 * k)
             library.unload().expect()
 
+    def growth(count: int) -> int:
+        before = master.memory()
+        live(count)
+        return master.memory() - before
+
     live(300)  # Python frees what refers to itself in the end only
-    before = master.memory()
-    live(100)
-    assert master.memory() - before < 100 * 2**11
+    assert min(growth(100) for _ in range(3)) < 100 * 2**11
 
 
 def test_ten_instances_begin_and_step_in_ten_threads(
