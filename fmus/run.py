@@ -26,6 +26,7 @@ from fmus.osmp import MESSAGES, open_messages, wants_messages
 from fmus.outputs import OutputWriter
 from sensor_models.core.sensor import Inputs, Result, Setup
 from sensor_models.core.spec import LogParameters
+from sensor_models.output.files import OutputError
 from sensor_models.output.sinks import FrameSink, RecordSink, WriteFiles, open_record, wants_files
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ class SensorRun:
         self._files: FrameSink | None = None
         self._file = ""  # of a saved state, until there are files
         self._is_unnamed = False  # the newest file, as it was not written yet
+        self._trouble: OutputError | None = None  # that the next step tells
 
     @property
     def _wants_log(self) -> bool:
@@ -181,6 +183,9 @@ class SensorRun:
 
     def observe(self, time: float, end: float) -> None:
         """Take the inputs as the state at ``time``, and all results that are due by then."""
+        if self._trouble is not None:
+            trouble, self._trouble = self._trouble, None
+            raise trouble
         before = self._held
         assert before is not None  # every run begins
         state, held = self._inputs.read(before)
@@ -270,7 +275,10 @@ class SensorRun:
 
     def state(self) -> Arrays:
         """All that later results depend on, as arrays."""
-        self.settle()
+        try:
+            self.settle()
+        except OutputError as error:  # of a frame that was lost, which is no reason to refuse this
+            self._trouble = error
         held = b"" if self._held is None else self._held.content
         file = self._file if self._files is None else self._files.newest
         return {

@@ -1,5 +1,6 @@
 """A disk that takes its time: who waits for the file of a frame, and who does not."""
 
+import errno
 import threading
 import time
 from pathlib import Path
@@ -65,3 +66,25 @@ def test_the_step_that_takes_a_frame_waits_for_the_file_of_the_one_before(
         for k in range(4):  # frame k - 1 is complete in step k
             whole_step(lidar, k)
             assert len(list(tmp_path.glob("*.npy"))) >= k - 1
+
+
+def test_a_state_can_be_saved_although_a_frame_was_lost_and_the_next_step_tells_of_it(
+    lidar_fmu: Path, street: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_file: CloudFile, path: Path) -> dict[str, object]:
+        time.sleep(0.1)
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    with open_fmu(lidar_fmu) as lidar:
+        begin(lidar, street, tmp_path, **SMALL)
+        whole_step(lidar, 0)
+        monkeypatch.setattr(CloudFile, "write", full)
+        for k in range(2):  # the first completes a frame, whose file is not there after the second
+            lidar.step(PERIOD + 0.01 * k, 0.01)
+        saved = lidar.saved()
+        assert lidar.get("frame.lost") == 1
+        assert "No space left" in lidar.refusal(lambda: lidar.step(PERIOD + 0.02, 0.01))
+        lidar.step(PERIOD + 0.02, 0.01)
+        lidar.restore(saved)
+        lidar.step(PERIOD + 0.02, 0.01)
+        assert "1 of 1 frames are lost" in lidar.refusal(lidar.terminate)
