@@ -4,35 +4,57 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help demo test test-standalone setup-tests fuzz lint bench fmus format clean
+.PHONY: help demo docs validate test test-standalone test-lowest setup-tests exports interfaces \
+	fuzz mutants lint bench fmus format clean
 
 help:
 	@echo "make demo    build the FMUs for this processor, drive through the yard, write a report"
 	@echo "make test    run all tests, and install the programs they need where that is allowed"
 	@echo "make setup-tests   install these programs only (Debian packages; root or sudo)"
+	@echo "make validate  run the FMUs against published measurements, and write results and documents"
+	@echo "make docs    make the site of the documents in build/site"
 	@echo "make test-standalone   build every FMU standalone, and run each where there is nothing"
+	@echo "make test-lowest   test with the lowest versions of all packages that are declared"
 	@echo "make fuzz    look for crashes with random calls and scenes, for long"
+	@echo "make mutants put small errors into kernels, to see whether tests notice, for long"
 	@echo "make lint    check style, types and the layers of the code"
+	@echo "make exports run every FMU in many ways, and write which kernels FMUs carry"
+	@echo "make interfaces   write down the variables of all FMUs, which a test compares them with"
 	@echo "make bench   measure the speed bars against their peers, and install what these need"
 	@echo "make fmus    build the FMUs into build/fmus, for all x86-64 processors since 2009"
 	@echo "make format  put the code into the form that lint checks"
 	@echo "make clean   remove what was built and installed here"
 
-$(VENV)/installed: pyproject.toml
+# What the demo needs is a third of what the tests need. Errors are printed, warnings are not: those
+# of a build in place are about this project's form, and those of an index about the machine.
+$(VENV)/demo-installed: pyproject.toml
 	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
-	@echo "installing into $(VENV) ..."
-	@$(PIP) install --quiet --upgrade pip # that of Python 3.10 does not get done with the versions
-	@$(PIP) install --quiet --editable ".[test]"
+	@echo "installing what the demo needs into $(VENV) ..."
+	@$(PIP) install -qq --upgrade pip # that of Python 3.10 does not get done with the versions
+	@$(PIP) install -qq --editable ".[demo]"
+	@touch $@
+
+$(VENV)/installed: $(VENV)/demo-installed
+	@echo "installing what the tests need into $(VENV) ..."
+	@$(PIP) install -qq --editable ".[test]"
 	@touch $@
 
 # The peers of the benchmarks are large, and nothing else needs them.
 $(VENV)/bench-installed: $(VENV)/installed
 	@echo "installing the peers of the benchmarks into $(VENV) ..."
-	@$(PIP) install --quiet --editable ".[bench]"
+	@$(PIP) install -qq --editable ".[bench]"
 	@touch $@
 
-fmus: $(VENV)/installed
+fmus: $(VENV)/demo-installed
 	$(BIN)/python build_fmus.py --ssp $(LEVELS)
+
+# All rows and presets: some minutes, and what the project keeps of them is written anew.
+validate: $(VENV)/demo-installed
+	$(BIN)/sensor-fmus validate --update
+
+docs: $(VENV)/installed
+	$(BIN)/mkdocs build --strict --quiet
+	@echo build/site/index.html
 
 # Compiling kernels for other processors, too, takes minutes more.
 demo: LEVELS := --levels host
@@ -51,11 +73,35 @@ test:
 test-standalone: $(VENV)/installed
 	$(BIN)/python -m pytest --all-standalone tests/masters/test_standalone.py
 
+# Not at each run: another environment, for which all kernels are compiled.
+LOWEST := .venv-lowest
+$(LOWEST)/installed: pyproject.toml tests/lowest.py
+	@test -d $(LOWEST) || $(PYTHON) -m venv $(LOWEST)
+	@$(LOWEST)/bin/python -m tests.lowest > $(LOWEST)/constraints.txt
+	@echo "installing into $(LOWEST) ..."
+	@$(LOWEST)/bin/python -m pip --disable-pip-version-check install --quiet \
+		--constraint $(LOWEST)/constraints.txt --editable ".[demo]" \
+		filelock hypothesis pymap3d pytest pytest-xdist scipy
+	@touch $@
+
+test-lowest: $(LOWEST)/installed
+	$(LOWEST)/bin/python -m pytest -p no:warnings -n auto --maxprocesses 4 --dist loadfile \
+		tests/fmus/building/test_exports.py tests/sensor_models/kernels
+
 setup-tests:
 	@$(TOOLS)
 
+exports: $(VENV)/installed
+	$(BIN)/python -m tests.exports
+
+interfaces: $(VENV)/installed
+	$(BIN)/python -m tests.interfaces
+
 fuzz: $(VENV)/installed
 	$(BIN)/python -m tests.fuzz
+
+mutants: $(VENV)/installed
+	$(BIN)/python -m tests.mutants
 
 lint: $(VENV)/installed
 	$(BIN)/ruff check .

@@ -13,13 +13,16 @@ libraries for Linux and Windows, so that no FMU needs Numba there. What was comp
 from the cache; the first build takes minutes.
 
 With ``--standalone`` FMUs carry this interpreter with the packages that they use, too, and run on
-machines that have no Python (``fmus/building/standalone.py``).
+machines that have no Python (``fmus/building/standalone``).
+
+With ``--fmi 3`` they are FMUs of FMI 3.0, in a directory of their own; ``--fmi both`` builds both.
 
 With ``--docs`` nothing is built: the reference pages, which each FMU has in its ``documentation``,
 are written to a directory.
 
 With ``--scene`` they carry that scene, too, and ``Environment`` has inputs for its bodies; the main
-module of that FMU is then a generated one.
+module of that FMU is then a generated one. If the scene is an MJCF with actuators,
+``VehicleDynamics`` simulates it.
 
 With ``--module FILE`` an FMU is built of a sensor that is declared outside of the project: a Python
 file with one ``SensorSpec``, or with one FMU class. It is built with the others, or alone
@@ -35,59 +38,42 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from types import ModuleType
-from xml.etree.ElementTree import indent, tostring
 
 import pythonfmu
 
 import fmus
 import sensor_models
-from fmus.base import FmuBase
 from fmus.binding import compile as binding
 from fmus.binding.fmu_loader import OPTIONAL
-from fmus.building import project
-from fmus.building.interpreter import licence_files as licences_of_carried
-from fmus.building.kernel_libraries import Carrier, carry, digest_of, write_files
+from fmus.building import project, versions
+from fmus.building.kernel_libraries import carriers_of, carry
+from fmus.building.reference import reference_page, write_pages
+from fmus.building.reference_results import write_reference_results
+from fmus.building.smoke_test import related_files
 from fmus.building.sources import BuildError, Source, fmu_sources, own_source
-from fmus.building.standalone import Standalone, check_possible
-from fmus.model_description import model_description
-from fmus.reference import index_page, reference_page
-from fmus.reference_results import write_reference_results
-from fmus.smoke_test import smoke_test_files
-from fmus.systems import DescriptionError, System, fmu_place, read_system, system_files
+from fmus.building.standalone.interpreter import licence_files as licences_of_carried
+from fmus.building.standalone.resources import Standalone, check_possible
+from fmus.building.worlds import built_in_scenes as built_in_scenes
+from fmus.building.worlds import named_scene, read_scene, sources_for
+from fmus.fmi.arrays import Interface
+from fmus.fmi.base import FmuBase
+from fmus.tools.systems import DescriptionError, System, fmu_place, package, read_system
+from fmus.tools.validation.card import validation_card
 from sensor_models._digest import sources
 from sensor_models._levels import LEVELS, host_level
 from sensor_models.kernels.object_files import TRIPLES
 from sensor_models.scene.errors import SceneError
-from sensor_models.scene.manifest import MANIFEST_NAME, load_scene, manifest_path
-from sensor_models.scene.model import Scene
+from sensor_models.scene.manifest import MANIFEST_NAME
+from sensor_models.scene.worlds.dynamics import dynamics_of
 
 #: A checkout, or the directory that this file is installed in, beside the packages.
 ROOT = Path(__file__).resolve().parent
 BINDING = ROOT / "fmus" / "binding"
 BINDING_CACHE = project.BUILD / "binding"
 KERNELS = project.BUILD / "kernels"
-GENERATED = project.BUILD / "generated"
 SYSTEM = project.EXAMPLES / "ssp" / "drive.toml"
-
-ENVIRONMENT = '''"""FMU ``Environment`` for the scene {name}."""
-
-from fmus.environment_fmu import EnvironmentFmu
-from sensor_models.scene.model import Body
-
-
-class SceneEnvironmentFmu(EnvironmentFmu):
-    """Has inputs for the bodies of this scene."""
-
-    built_for = {name!r}
-
-    @classmethod
-    def bodies(cls):
-        """The movable bodies of the scene."""
-        return {bodies!r}
-'''
 
 #: Environment variable for the levels of processors that kernels are compiled for.
 LEVELS_VARIABLE = "SENSOR_FMUS_LEVELS"
@@ -101,43 +87,14 @@ SYSTEMS = {"linux64": "linux", "win64": "win32", "darwin64": "darwin"}
 LOADER_FILES = ("fmu_loader.py", "locate_python.py")
 
 
-def environment_source(name: str, manifest: Path) -> Source:
-    """An Environment for a scene, whose main module is generated."""
-    GENERATED.mkdir(parents=True, exist_ok=True)
-    module = GENERATED / (re.sub(r"\W", "_", f"environment_for_{name}") + ".py")
-    bodies = read_scene(manifest).bodies
-    module.write_text(ENVIRONMENT.format(name=name, bodies=bodies), encoding="utf-8")
-    return own_source(module)
-
-
-def built_in_scenes() -> dict[str, Path]:
-    """The manifests of the built-in scenes by name."""
-    return {path.parent.name: path for path in sorted(project.SCENES.glob(f"*/{MANIFEST_NAME}"))}
-
-
-def named_scene(name_or_path: str) -> tuple[str, Path]:
-    """The name that a scene goes by inside of FMUs, and its manifest."""
-    manifest = manifest_path(name_or_path)
-    name = manifest.parent.name if manifest.name == MANIFEST_NAME else manifest.stem
-    if not re.fullmatch("[A-Za-z0-9_-]+", name):
-        raise BuildError(f"{manifest}: {name!r} is no name of a scene, allowed: A-Z a-z 0-9 _ -")
-    if built_in_scenes().get(name, manifest) != manifest:
-        raise BuildError(f"{manifest}: there is a built-in scene {name}, give this another name")
-    return name, manifest
-
-
-@cache
-def read_scene(manifest: Path) -> Scene:
-    """A scene, read once."""
-    return load_scene(manifest)
-
-
 def scene_files(scenes: Mapping[str, Path]) -> Iterator[tuple[str, bytes]]:
     """The files of scenes, as they go into the resources."""
     for name, manifest in scenes.items():
         folder = f"resources/scenes/{name}"
         yield f"{folder}/{MANIFEST_NAME}", manifest.read_bytes()
-        for file in read_scene(manifest).files:
+        model = dynamics_of(manifest)
+        moved = model.parent.rglob("*.*") if model is not None else ()
+        for file in (*read_scene(manifest).files, *sorted(moved)):
             if file != manifest:
                 yield f"{folder}/{file.relative_to(manifest.parent).as_posix()}", file.read_bytes()
 
@@ -181,12 +138,16 @@ def package_files(package: ModuleType, pattern: str) -> Iterator[tuple[str, byte
 
 
 def resource_files(
-    source: Source, place: str, scenes: Mapping[str, Path], compiling: Sequence[str]
+    source: Source,
+    place: str,
+    scenes: Mapping[str, Path],
+    compiling: Sequence[str],
+    interface: Interface = Interface.fmi2,
 ) -> Iterator[tuple[str, bytes]]:
     """Everything in ``resources/`` but the libraries of kernels."""
     yield from package_files(sensor_models, "**/*")
-    yield from package_files(fmus, "*.py")
-    yield from package_files(fmus, "vehicle/*.py")
+    for pattern in fmus.PACKED:
+        yield from package_files(fmus, pattern)
     yield from package_files(pythonfmu, "*.py")
     if "scene" in source.model.table().by_name:  # it can load one
         yield from scene_files(scenes)
@@ -199,6 +160,7 @@ def resource_files(
         "class": f"{source.module}:{source.name}",
         "sensor_models": sensor_models.SOURCE_DIGEST,
         "fmus": fmus.SOURCE_DIGEST,
+        "interface": interface.value,
     }
     if source.content is not None:
         manifest["main"] = hashlib.sha256(source.content).hexdigest()[:16]
@@ -212,25 +174,8 @@ def licence_files() -> Iterator[tuple[str, bytes]]:
     folder = "documentation/licenses"
     yield f"{folder}/license.txt", project.licence()
     yield f"{folder}/fmi-headers.txt", (BINDING / "fmi2" / "LICENSE").read_bytes()
+    yield f"{folder}/fmi3-headers.txt", (BINDING / "fmi3" / "LICENSE").read_bytes()
     yield f"{folder}/pythonfmu.txt", (BINDING / "pythonfmu-LICENSE").read_bytes()
-
-
-def description(model: type[FmuBase]) -> bytes:
-    """modelDescription.xml."""
-    root = model_description(model)
-    indent(root)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, "unicode")}\n'.encode()
-
-
-def carriers_of(contents: Mapping[str, Mapping[str, bytes]], folder: Path) -> list[Carrier]:
-    """Unpack the resources of FMUs, so that they can run."""
-    carriers = []
-    for name, files in contents.items():
-        write_files(folder / name, files)
-        # where this Python is changes nothing
-        known = [part for k, v in files.items() if "python.txt" not in k for part in (k, v)]
-        carriers.append(Carrier(name, folder / name / "resources", digest_of(*known)))
-    return carriers
 
 
 def write_fmu(
@@ -238,20 +183,21 @@ def write_fmu(
     libraries: Mapping[str, Path],
     resources: Mapping[str, bytes],
     output: Path,
+    interface: Interface = Interface.fmi2,
 ) -> Path:
     """Pack one FMU."""
     model = source.model
     contents = {
-        "modelDescription.xml": description(model),
+        "modelDescription.xml": versions.description(model, interface),
         "documentation/index.html": reference_page(model),
+        "documentation/validation.html": validation_card(model.model_name),
     }
     contents.update(resources)
     contents.update(licence_files())
     contents.update(licences_of_carried(resources))
-    contents.update(smoke_test_files(model))
-    for platform_name, library in libraries.items():
-        name = f"binaries/{platform_name}/{model.model_name}{library.suffix}"
-        contents[name] = library.read_bytes()
+    contents.update(related_files(model, interface))
+    contents.update(versions.terminal_files(model, interface))
+    contents.update(versions.binaries_of(model, interface, libraries))
     return write_archive(output / f"{model.model_name}.fmu", contents)
 
 
@@ -275,15 +221,21 @@ def read_ssp_source(path: Path, known: Mapping[str, Source]) -> System:
     return read_system(path, {name: source.model for name, source in known.items()})
 
 
-def write_ssp(system: System, directory: Path) -> Path:
-    """Pack a system with FMUs that were built, beside their directory."""
-    contents = system_files(system)
+def write_ssp(
+    system: System,
+    directory: Path,
+    interface: Interface = Interface.fmi2,
+    known: Mapping[str, Source] | None = None,
+) -> Path:
+    """Pack a system with FMUs that were built, beside their directory: as SSP 2.0 for FMI 3.0."""
+    models = {name: source.model for name, source in (known or fmu_sources()).items()}
+    name, contents = package(system, models, interface)
     for part in system.parts:
         fmu = part.source or directory / f"{part.model_name}.fmu"
         if not fmu.is_file():
             raise BuildError(f"{system.name} needs {fmu}, which was not built")
         contents[fmu_place(part)] = with_resources(fmu, part.carried)
-    return write_archive(directory.absolute().parent / f"{system.name}.ssp", contents)
+    return write_archive(directory.absolute().parent / f"{name}.ssp", contents)
 
 
 def with_resources(fmu: Path, files: Mapping[str, Path]) -> bytes:
@@ -295,16 +247,6 @@ def with_resources(fmu: Path, files: Mapping[str, Path]) -> bytes:
     contents |= {f"resources/{place}": path.read_bytes() for place, path in files.items()}
     with tempfile.TemporaryDirectory() as folder:
         return write_archive(Path(folder) / fmu.name, contents).read_bytes()
-
-
-def write_docs(wanted: Sequence[Source], directory: Path) -> Path:
-    """Write the reference pages of FMUs, and an index of them, which is returned."""
-    models = [source.model for source in wanted]
-    pages = {f"{model.model_name}.html": reference_page(model) for model in models}
-    directory.mkdir(parents=True, exist_ok=True)
-    for name, page in {**pages, "index.html": index_page(models)}.items():
-        (directory / name).write_bytes(page)
-    return directory / "index.html"
 
 
 def _say(message: str) -> None:
@@ -324,6 +266,7 @@ def build(
     scenes: Mapping[str, Path] | None = None,
     levels: Sequence[str] | None = None,
     standalone: bool = False,
+    interface: Interface = Interface.fmi2,
 ) -> list[Path]:
     """Build FMUs into a directory, with these scenes or the built-in ones; returns their files.
 
@@ -338,11 +281,11 @@ def build(
     chosen = chosen_levels(levels)
     compiling = [p for p in libraries if p not in TRIPLES] if chosen else [""]
     contents = {
-        source.model.model_name: dict(resource_files(source, place, scenes, compiling))
+        source.model.model_name: dict(resource_files(source, place, scenes, compiling, interface))
         for source in wanted
     }
     with tempfile.TemporaryDirectory() as folder:
-        carriers = carriers_of(contents, Path(folder))
+        carriers = carriers_of(wanted, contents, Path(folder))
         digest = sensor_models.SOURCE_DIGEST
         kernels = carry(carriers, digest, chosen, tuple(libraries), KERNELS, say)
     files = []
@@ -352,7 +295,7 @@ def build(
         resources = contents[name] | carried
         if standalone:
             resources = Standalone(KERNELS, say).resources(source, resources)
-        files.append(write_fmu(source, libraries, resources, output))
+        files.append(write_fmu(source, libraries, resources, output, interface))
         say(f"[{number}/{len(wanted)}] {files[-1]} ({files[-1].stat().st_size / 1e6:.1f} MB)")
     return files
 
@@ -361,9 +304,18 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Build the sensor FMUs.")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="build these FMUs only")
-    parser.add_argument("--output", type=Path, default=Path("build/fmus"), metavar="DIR")
     parser.add_argument(
-        "--scene", metavar="FILE", help="build Environment for this scene, default: the yard"
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="default: build/fmus, and build/fmus3 for FMI 3.0; of both, the latter has a 3 behind",
+    )
+    versions.add_versions(parser)
+    parser.add_argument(
+        "--scene",
+        metavar="FILE",
+        help="build Environment, and for an MJCF with actuators also"
+        " VehicleDynamics, for this scene; default: the yard",
     )
     parser.add_argument(
         "--ssp",
@@ -465,27 +417,32 @@ def make(options: argparse.Namespace, known: dict[str, Source], names: Sequence[
         if options.scene:
             name, manifest = named_scene(options.scene)
             scenes[name] = manifest
-            known["Environment"] = environment_source(name, manifest)
+            known |= sources_for(name, manifest)
         if options.docs:
-            print(write_docs([known[name] for name in names], options.docs))
+            print(write_pages([known[name].model for name in names], options.docs))
             return 0
         system = read_ssp_source(options.ssp, known) if options.ssp else None
-        build(
-            [known[name] for name in names],
-            options.output,
-            options.python,
-            options.platforms or platforms_for(options.standalone),
-            quiet=not sys.stdout.isatty(),  # progress is for who is watching
-            scenes=scenes,
-            levels=options.levels,
-            standalone=options.standalone,
-        )
+        outputs = versions.outputs_of(options)
+        for interface, directory in outputs.items():
+            build(
+                [known[name] for name in names],
+                directory,
+                options.python,
+                options.platforms or platforms_for(options.standalone),
+                quiet=not sys.stdout.isatty(),  # progress is for who is watching
+                scenes=scenes,
+                levels=options.levels,
+                standalone=options.standalone,
+                interface=interface,
+            )
+        first = next(iter(outputs.values()))
         if options.reference_results:
             for name in names:
-                fmu = options.output / f"{name}.fmu"
+                fmu = first / f"{name}.fmu"
                 write_reference_results(fmu, options.reference_results / name)
         if system is not None:
-            print(write_ssp(system, options.output))
+            for interface, directory in outputs.items():
+                print(write_ssp(system, directory, interface, known))
     except (BuildError, DescriptionError, SceneError, binding.CompileError) as error:
         print(f"build_fmus: {error}", file=sys.stderr)
         return 1

@@ -1,6 +1,7 @@
 """A drive through the yard with everything that this project simulates, and a report of it.
 
-    python examples/demo.py [--seconds 20] [--lidar VLP-16] [--output build/demo] [--open] [--mcap]
+    python examples/demo.py [--seconds 20] [--lidar VLP-16] [--output build/demo] [--open]
+                            [--mcap | --live]
 
 The vehicle follows a route between the other vehicles, around a tree and along a wall. On it are
 an IMU, a magnetometer, encoders and odometers at two wheels, a lidar and a depth camera, each an
@@ -10,7 +11,8 @@ motion in between, so each ray still has the pose of its own instant.
 
 Files of the sensors are in ``data`` in the output directory, the report is ``report.html``: one
 file that needs neither network nor server. With ``--mcap`` all sensors also write to one log,
-``drive.mcap``, for Foxglove or Rerun.
+``drive.mcap``, for Foxglove or Rerun. With ``--live`` Foxglove shows the drive while it goes on, at
+the pace of real time: open ws://127.0.0.1:8765 in it, or another address that is given.
 """
 
 import argparse
@@ -35,6 +37,7 @@ from report.route import Driver
 STEP = 0.01  # s, of the vehicle and the sensors of motion
 SEEING_STEPS = 5  # such steps in a step of the world and of the sensors that see it
 PICTURES_PER_SECOND = 5.0
+LIVE = "ws://127.0.0.1:8765"
 
 VECTOR, QUATERNION = ("x", "y", "z"), ("w", "x", "y", "z")
 MOTION = tuple(
@@ -158,7 +161,8 @@ class Demo:
     def __init__(self, options: argparse.Namespace, data: Path, progress: Progress) -> None:
         self._open = ExitStack()
         self._fmus: Path = options.fmus
-        self._log = str(options.output.resolve() / "drive.mcap") if options.mcap else ""
+        self._log = str(options.output.resolve() / "drive.mcap") if options.mcap else options.live
+        self._in_real_time = bool(options.live)
         self._progress = progress
         self._data = str(data)
         self.driver = Driver()
@@ -250,6 +254,8 @@ class Demo:
             now = self._step(k, truth[k])
             truth[k + 1] = now
             readings.append([value for fmu in self.sensors for value in fmu.read()])
+            if self._in_real_time:
+                time.sleep(max(0.0, began + (k + 1) * STEP - time.perf_counter()))
             if k % 20 == 19 or k == steps - 1:
                 self._progress.show((k + 1) / steps, f"{STEP * (k + 1):.1f} s driven")
         for fmu in (self.vehicle, *self.sensors):
@@ -298,7 +304,12 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=20.0, help="how long to drive")
     parser.add_argument("--lidar", default="VLP-16", metavar="PRESET", help="OS0-128, Mid-360, ...")
     parser.add_argument("--hours", type=float, default=1.0, help="at rest, for the Allan deviation")
-    parser.add_argument("--mcap", action="store_true", help="write a log of all sensors, too")
+    logs = parser.add_mutually_exclusive_group()
+    logs.add_argument("--mcap", action="store_true", help="write a log of all sensors, too")
+    logs.add_argument(
+        "--live", nargs="?", const=LIVE, default="", metavar="ADDRESS",
+        help=f"show the drive in Foxglove while it goes on, at {LIVE} or another address",
+    )  # fmt: skip
     parser.add_argument("--open", action="store_true", help="show the report in the browser")
     parser.add_argument("--quick", action="store_true", help="3 s, and 2 minutes at rest")
     options = parser.parse_args(arguments)
@@ -327,6 +338,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     data = fresh(output / "data")
     progress = Progress(sys.stderr)
     with Demo(options, data, progress) as demo:
+        if options.live:
+            print(f"open {options.live} in Foxglove", flush=True)
         recording = demo.drive(options.seconds)
     report = write_report(recording, output / "report.html", options.hours, progress)
     progress.clear()

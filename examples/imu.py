@@ -70,8 +70,9 @@ def draw_allan(imu: Imu, rate: float, hours: float, axes: Any) -> None:
         tau, deviation = allan_deviation(values[:, 0], rate, taus)
         axis.loglog(tau, deviation, label=f"simulated, {hours:g} h at rest")
         density, instability = own.noise_density[0], own.instability[0]
-        # a one-sided density over a bandwidth has √2 of the coefficient of the Allan deviation
-        coefficient = density / np.sqrt(2.0) if own.noise_bandwidth > 0.0 else density
+        # a one-sided density has √2 of the coefficient of the Allan deviation
+        halved = own.noise_one_sided or own.noise_bandwidth > 0.0
+        coefficient = density / np.sqrt(2.0) if halved else density
         if coefficient > 0.0:
             axis.loglog(tau, coefficient / np.sqrt(tau), "k--", lw=1, label="noise density")
         if instability > 0.0:

@@ -7,8 +7,8 @@ from pathlib import Path
 #: What counts as source: code, and the data that code reads.
 SOURCE_SUFFIXES = (".py", ".toml")
 
-#: Folders and files for people at a command line: no FMU carries them, and no digest knows them.
-NOT_PACKED = ("pictures", "__main__.py")
+#: Tools, and files for people at a command line: no FMU carries them, and no digest knows them.
+NOT_PACKED = ("tools", "__main__.py")
 
 
 #: In a package of which an FMU carries only bytecode: the digests of its sources, by pattern.

@@ -15,8 +15,8 @@ from sensor_models.core.spec import SensorSpec
 #: loaded: FMUs load it under one of their own.
 PLACES = {
     "Accelerometer": ".inertial.sensors:ACCELEROMETER",
-    "CcdCamera": ".camera.ccd_sensor:CCD_CAMERA",
-    "DepthCamera": ".camera.sensor:DEPTH_CAMERA",
+    "CcdCamera": ".camera.ccd.sensor:CCD_CAMERA",
+    "DepthCamera": ".camera.depth.sensor:DEPTH_CAMERA",
     "Encoder": ".wheel.sensors:ENCODER",
     "Gnss": ".gnss.sensor:GNSS",
     "Gyroscope": ".inertial.sensors:GYROSCOPE",

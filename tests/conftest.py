@@ -1,7 +1,7 @@
 """What tests of all kinds share: the FMUs, built once a session."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,7 @@ if host_level() and os.environ["SENSOR_FMUS_LEVELS"] == "host":
 
 import build_fmus
 from fmus.binding.compile import host_platform
+from fmus.fmi.arrays import Interface
 from sensor_models import catalog
 from tests.tools import need, summary
 
@@ -70,6 +71,32 @@ def fmu_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if not built.exists():
             sources = [*build_fmus.fmu_sources().values(), build_fmus.own_source(NULL_FMU)]
             build_fmus.build(sources, directory, platforms=[host_platform()])
+            built.touch()
+    return directory
+
+
+@pytest.fixture(scope="session")
+def fmu3_directory(fmu_directory: Path) -> Path:
+    """The same FMUs for FMI 3.0, with arrays."""
+    return _twins(fmu_directory, Interface.arrays)
+
+
+@pytest.fixture(scope="session")
+def scalar_directory(fmu_directory: Path) -> Path:
+    """Some of the FMUs for FMI 3.0 without arrays."""
+    return _twins(fmu_directory, Interface.scalars, ("Imu", "Lidar"))
+
+
+def _twins(beside: Path, interface: Interface, names: Sequence[str] = MODELS) -> Path:
+    """FMUs of another interface, beside those of FMI 2.0, built by the first who asks."""
+    directory = beside.with_name(f"fmus {interface.value}")
+    built = directory.with_suffix(".built")
+    with FileLock(directory.with_suffix(".lock")):
+        if not built.exists():
+            sources = {**build_fmus.fmu_sources(), "Null": build_fmus.own_source(NULL_FMU)}
+            wanted = [sources[name] for name in names]
+            platforms = [host_platform()]
+            build_fmus.build(wanted, directory, platforms=platforms, interface=interface)
             built.touch()
     return directory
 

@@ -12,7 +12,8 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 /* Value references: two parameters, then the outputs. */
-enum { LENGTH, PHI0, PHI, W, PHI_DEG, R, V = R + 3, RATE = V + 3, COUNT = RATE + 3 };
+enum { LENGTH, PHI0, PHI, W, PHI_DEG, R, V = R + 3, RATE = V + 3, TURN = RATE + 3 };
+enum { COUNT = TURN + 3 };
 
 struct pendulum {
     double values[COUNT];
@@ -30,6 +31,7 @@ static void compute(struct pendulum *pendulum, double time) {
     value[V] = value[LENGTH] * cosine * value[W];
     value[V + 2] = value[LENGTH] * sine * value[W];
     value[RATE + 1] = -value[W]; /* about y, from z to x */
+    value[TURN + 1] = -value[PHI];
 }
 
 const char *fmi2GetTypesPlatform(void) { return fmi2TypesPlatform; }

@@ -18,6 +18,7 @@ VARIABLES = (
     *((f"body.r[{i}]", "output", 'unit="m"') for i in (1, 2, 3)),
     *((f"body.v[{i}]", "output", 'unit="m/s"') for i in (1, 2, 3)),
     *((f"body.w[{i}]", "output", 'unit="rad/s"') for i in (1, 2, 3)),
+    *((f"body.phi[{i}]", "output", 'declaredType="Angle"') for i in (1, 2, 3)),
 )
 UNITS = """
     <Unit name="m"><BaseUnit m="1"/></Unit>

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sensor_models.kernels.radar.shooting import Cells, shoot
+from sensor_models.kernels.radar.ray_paths import Cells, shoot
 from sensor_models.radar.ray_parameters import (
     AntennaParameters,
     Polarization,

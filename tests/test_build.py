@@ -85,6 +85,13 @@ def test_universal_library_holds_both_processors_where_its_table_says(tmp_path: 
     assert processors == {0x01000007, 0x0100000C}  # x86_64 and arm64, from Apple's mach/machine.h
 
 
+def test_libraries_do_not_tell_where_they_were_compiled(tmp_path: Path) -> None:
+    for platform, library in binding.compile_binding(tmp_path, binding.TARGETS).items():
+        content = library.read_bytes()
+        for place in (tmp_path, binding.SOURCE_DIR):
+            assert str(place).encode() not in content, platform
+
+
 def test_without_zig_the_system_compiler_builds_for_the_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

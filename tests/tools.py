@@ -80,6 +80,9 @@ TOOLS: Mapping[str, Tool] = {
         lambda: shutil.which("protoc") is not None,
         ("protobuf-compiler",),
     ),
+    "RTKLIB": Tool(
+        "RINEX files judged by RTKLIB", lambda: shutil.which("rnx2rtkp") is not None, ("rtklib",)
+    ),
     "libtbb.so.12": Tool("the master ecos", lambda: has_library("libtbb.so.12"), ("libtbb12",)),
     "Chromium": Tool("the report in a browser", lambda: browser() is not None, ("chromium",)),
     "shared library of Python": Tool(

@@ -60,8 +60,9 @@ def at_rest(hours: float, tell: Callable[[float], None]) -> Allan:
     own = model.subsensors
     sensors = []
     for place, (values, sensor) in enumerate(((force, own.accelerometer), (turn, own.gyroscope))):
-        # A one-sided density over a bandwidth has √2 of the coefficient of the Allan deviation.
-        density = sensor.noise_density[0] / (np.sqrt(2.0) if sensor.noise_bandwidth else 1.0)
+        # A one-sided density has √2 of the coefficient of the Allan deviation.
+        one_sided = sensor.noise_one_sided or sensor.noise_bandwidth > 0.0
+        density = sensor.noise_density[0] / (np.sqrt(2.0) if one_sided else 1.0)
         tau, deviation = deviations(values, rate)
         sensors.append(SensorAllan(tau, deviation, density, FLOOR * sensor.instability[0]))
         tell(0.5 + 0.25 * (place + 1))

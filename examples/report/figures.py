@@ -14,6 +14,7 @@ from plotly.subplots import make_subplots
 from report.allan import Allan
 from report.odometry import Odometry
 from report.recording import QUATERNION, Recording
+from sensor_models.light.spectra import shown_color
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.tracing import RayScene
 
@@ -98,7 +99,7 @@ def picture_from_above(low: Floats, high: Floats) -> str:
         sunny = np.isinf(rays.trace(points, np.tile(sun, (len(points), 1))).t)
     normals = np.where(hits.normal[:, 2:] < 0.0, -hits.normal, hits.normal)
     light = 0.55 + 0.55 * sunny * np.clip(normals @ sun, 0.0, 1.0)
-    colors = np.array([material.color for material in scene.materials])[hits.material]
+    colors = np.array([shown_color(material) for material in scene.materials])[hits.material]
     picture = np.clip(255.0 * (0.15 + 0.85 * colors * light[:, None]), 0, 255).astype(np.uint8)
     content = io.BytesIO()
     Image.fromarray(picture.reshape(rows, columns, 3)).save(content, "JPEG", quality=80)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from report.recording import Recording
 from sensor_models.output.images import png_of_colors
-from sensor_models.pictures.camera_command import NEAR_TO_FAR, NO_ID, colors_of_distances
-from sensor_models.pictures.drawing import HEAT, PALETTE, RAINBOW
 from sensor_models.scene.manifest import load_scene
+from sensor_models.tools.pictures.camera_command import NEAR_TO_FAR, NO_ID, colors_of_distances
+from sensor_models.tools.pictures.drawing import HEAT, PALETTE, RAINBOW
 
 MOST_POINTS = 60_000  # of one cloud
 CENTIMETRE = 0.01

@@ -4,7 +4,7 @@
 on any of them; without it the system's ``cc`` compiles for this machine only. Compiled libraries
 are kept under a key of sources and compiler, so each is compiled only once.
 
-FMI 2.0 names no folder for Linux on ARM.
+FMI 2.0 names no folder for Linux on ARM. FMI 3.0 has other names for the folders.
 """
 
 import hashlib
@@ -28,7 +28,19 @@ TARGETS: dict[str, tuple[tuple[str, ...], str]] = {
     "win64": (("x86_64-windows-gnu",), ".dll"),
     "darwin64": (("x86_64-macos.11.0", "aarch64-macos.11.0"), ".dylib"),
 }
-LIBRARIES = {"linux64": ["-ldl", "-lpthread", "-lm"], "win64": ["-lpsapi"], "darwin64": []}
+#: The folders that FMI 3.0 has for them; a universal file is in both of its own.
+FOLDERS_OF_FMI3 = {
+    "linux64": ("x86_64-linux",),
+    "win64": ("x86_64-windows",),
+    "darwin64": ("x86_64-darwin", "aarch64-darwin"),
+}
+#: Libraries, and on macOS the name of the library itself, which would be the place that it was
+#: compiled to.
+LIBRARIES = {
+    "linux64": ["-ldl", "-lpthread", "-lm"],
+    "win64": ["-lpsapi"],
+    "darwin64": ["-Wl,-install_name,@rpath/binding.dylib"],
+}
 
 FLAGS = ["-std=gnu11", "-O2", "-g0", "-Wall", "-Wextra", "-fvisibility=hidden", "-shared"]
 
@@ -45,7 +57,10 @@ def host_platform() -> str:
 
 def sources() -> list[Path]:
     """All C files and headers, in a fixed order."""
-    return sorted([*SOURCE_DIR.glob("*.c"), *SOURCE_DIR.glob("*.h"), *SOURCE_DIR.glob("fmi2/*.h")])
+    headers = (
+        path for pattern in ("*.h", "fmi2/*.h", "fmi3/*.h") for path in SOURCE_DIR.glob(pattern)
+    )
+    return sorted([*SOURCE_DIR.glob("*.c"), *headers])
 
 
 def compile_binding(
@@ -102,7 +117,8 @@ def _compile_platform(compiler: list[str], platform_name: str, library: Path) ->
     slices = []
     for target in targets:
         part = library.with_name(f".{library.stem}-{target}-{os.getpid()}{library.suffix}")
-        arguments = [*compiler, *FLAGS, f"-I{SOURCE_DIR / 'fmi2'}"]
+        arguments = [*compiler, *FLAGS, *(f"-I{SOURCE_DIR / name}" for name in ("fmi2", "fmi3"))]
+        arguments += [f"-ffile-prefix-map={SOURCE_DIR}=binding"]
         arguments += ["-target", target] if target else []
         arguments += [] if platform_name == "win64" else ["-fPIC"]
         arguments += [str(path) for path in sources() if path.suffix == ".c"]

@@ -9,6 +9,7 @@
 
 #include "platform.h"
 #include "process.h"
+#include "text.h"
 #include "uri.h"
 
 /* Stack that Python needs in the calling thread. Measured: a thread of 192 kB is enough to compile
@@ -90,7 +91,13 @@ static int read_storage(Instance *instance, PyObject *slave) {
     Py_ssize_t item = read_variables(storage, 0, &instance->reals);
     item = read_variables(storage, item, &instance->integers);
     item = read_variables(storage, item, &instance->booleans);
-    read_variables(storage, item, &instance->strings);
+    item = read_variables(storage, item, &instance->strings);
+    if (PyTuple_Size(storage) > item) {
+        instance->arrays.count = (size_t)address(storage, item);
+        instance->arrays.all = address(storage, item + 1);
+        instance->arrays.scalars = address(storage, item + 2);
+        instance->arrays.frames = address(storage, item + 3);
+    }
     Py_DecRef(storage);
     return !PyErr_Occurred();
 }
@@ -104,9 +111,9 @@ static void release_slave(Instance *instance) {
 
 /* Makes a new Python object and takes it in place of the old one, which stays if that fails. */
 static int create_slave(Instance *instance, const char *function) {
-    PyObject *slave = PyObject_CallFunction(python_loader("instantiate"), "sssi", instance->name,
+    PyObject *slave = PyObject_CallFunction(python_loader("instantiate"), "sssii", instance->name,
                                             instance->resources, instance->guid,
-                                            instance->visible);
+                                            instance->visible, instance->version);
     PyObject *messages = slave ? PyObject_GetAttrString(slave, "log_queue") : NULL;
     if (!messages || !read_storage(instance, slave)) {
         report_exception(instance, function);
@@ -129,6 +136,8 @@ static void free_instance(Instance *instance) {
     for (size_t i = 0; instance->texts && i < instance->strings.count; i++)
         free(instance->texts[i]);
     free(instance->texts);
+    arrays_free(instance);
+    events_free(instance);
     free(instance->name);
     free(instance->guid);
     free(instance->resources);
@@ -140,6 +149,15 @@ static char *copy_text(const char *text) {
     char *copy = malloc(strlen(text) + 1);
     if (copy) strcpy(copy, text);
     return copy;
+}
+
+/* Refuses a text that is not in UTF-8: Python would not take it, and could not say which it is. */
+static int is_text(Instance *instance, const char *what, const char *text, const char *function) {
+    char shown[1024];
+    if (!text || is_utf8(text)) return 1;
+    report_error(instance, "%s: the %s '%s' is not text in UTF-8.", function, what,
+                 show_bytes(text, shown, sizeof shown));
+    return 0;
 }
 
 /* 0 if the FMU is unpacked in a directory, else what the system says of its loader. */
@@ -180,7 +198,9 @@ static char *find_resources(Instance *instance, const char *uri, const char *fun
 static void *start_instance(Instance *instance, const char *uri, const char *function) {
     static const size_t error_size = 16 * PATH_SIZE;
     instance->resources = find_resources(instance, uri, function);
-    if (!instance->resources) return NULL;
+    if (!instance->resources ||
+        !is_text(instance, "path of the resources", instance->resources, function))
+        return NULL;
     if (stack_left() >= STACK_NEEDED) {
         char *error = calloc(1, error_size);
         int started = error && python_start(instance->resources, error, error_size);
@@ -194,7 +214,8 @@ static void *start_instance(Instance *instance, const char *uri, const char *fun
     void *handle = NULL;
     if (create_slave(instance, function)) {
         instance->texts = calloc(instance->strings.count + 1, sizeof *instance->texts);
-        handle = handle_new(INSTANCE_HANDLE, instance);
+        if (instance->texts && arrays_begin(instance) && events_begin(instance))
+            handle = handle_new(INSTANCE_HANDLE, instance);
     }
     if (!handle) release_slave(instance);
     python_unlock(&hold);
@@ -204,6 +225,7 @@ static void *start_instance(Instance *instance, const char *uri, const char *fun
 void *core_instantiate(const Wish *wish, const char *problem, const char *function) {
     Instance *instance = calloc(1, sizeof *instance);
     if (!instance) return NULL;
+    instance->version = wish->version;
     instance->send = wish->send;
     instance->callbacks = malloc(wish->callbacks_size);
     if (instance->callbacks) memcpy(instance->callbacks, wish->callbacks, wish->callbacks_size);
@@ -214,7 +236,10 @@ void *core_instantiate(const Wish *wish, const char *problem, const char *functi
     void *handle = NULL;
     if (problem)
         report_error(instance, "%s: %s.", function, problem);
-    else if (instance->callbacks && instance->name && instance->guid)
+    else if (instance->callbacks && instance->name && instance->guid &&
+             is_text(instance, "instance name", wish->name, function) &&
+             is_text(instance, "GUID", wish->guid, function) &&
+             is_text(instance, "resource location", wish->resources, function))
         handle = start_instance(instance, wish->resources, function);
     if (!handle) free_instance(instance);
     return handle;

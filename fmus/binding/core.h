@@ -1,7 +1,8 @@
 /* A co-simulation FMU on top of a Python object, whatever the version of FMI.
 
-   fmi2.c           the functions that FMI 2.0 exports: its names and types, nothing else
+   fmi2.c, fmi3.c   the functions that a version of FMI exports: its names and types
    core.c           life cycle and steps         values.c   getting and setting
+   arrays.c         variables with dimensions    events.c   what happened in a step
    states.c         saved states                 handles.c  what a host may pass as instance
    messages.c       log messages, exceptions     process.c  what there is once a process
    python_api.c     starting Python, its lock    uri.c      resource locations
@@ -44,6 +45,48 @@ typedef struct {
     const unsigned char *access;
 } Variables;
 
+/* What an array holds. A number of seconds, and the ticks of a clock, are arrays of one. */
+typedef enum {
+    TIME_ARRAY,    /* the time of the simulation; no scalars */
+    REAL_ARRAY,
+    INTEGER_ARRAY,
+    CHOICE_ARRAY,
+    BOOLEAN_ARRAY,
+    STRING_ARRAY,
+    MESSAGE_ARRAY, /* bytes; the scalars are the halves of their address, and their number */
+    FRAME_ARRAY,   /* bytes; `first` is the place among the frames */
+    CLOCK_ARRAY    /* the scalar is a counter: the clock ticks when it changes */
+} ArrayKind;
+
+/* A variable with dimensions: scalars, in the order of its elements. */
+typedef struct {
+    uint32_t kind;
+    uint32_t first, count; /* among `Arrays.scalars` */
+} Array;
+
+/* The newest bytes of a frame; the memory is kept by the Python object. */
+typedef struct {
+    uint64_t address, size;
+    uint64_t is_pending; /* they are not at hand yet: Python makes them when somebody asks */
+} FrameBytes;
+
+/* All variables with dimensions; there are none where the host sees the scalars. */
+typedef struct {
+    size_t count;
+    const Array *all;
+    const ValueReference *scalars;
+    FrameBytes *frames;
+} Arrays;
+
+/* What an instance knows of events, for hosts that ask for them. */
+typedef struct {
+    int is_used;            /* whether the host enters event mode */
+    int is_on;              /* whether it is in it */
+    int may_return_early;
+    int *counts;            /* of each array that is a clock: its counter when it was last looked at */
+    unsigned char *ticks;   /* and whether it ticks now */
+} Events;
+
 /* Passes a message on to the host. `callbacks` is what the version of FMI has for that. */
 typedef void SendMessage(const void *callbacks, const char *instance, Result status,
                          const char *category, const char *message);
@@ -57,7 +100,11 @@ typedef struct {
     PyObject *slave;    /* the object of the FMU's class */
     PyObject *messages; /* its list of waiting messages */
     Phase phase;
+    int version; /* of FMI, its first number */
     Variables reals, integers, booleans, strings;
+    Arrays arrays;
+    Events events;
+    char **messages_in; /* for each array: what the host gave for it, if it is an input of bytes */
     char **texts; /* the last text given out for each String variable */
     SavedState *states;
     CompiledStep *compiled_step; /* NULL: steps go through Python */
@@ -74,6 +121,8 @@ typedef struct {
 /* One state that the host holds. */
 struct SavedState {
     PyObject *content;
+    int in_event_mode;
+    unsigned char *ticks; /* of the clocks, see Events; NULL for none */
     Instance *owner;
     SavedState *next;
     void *handle;
@@ -81,6 +130,7 @@ struct SavedState {
 
 /* What a host says of an instance that it wants; texts may be NULL. */
 typedef struct {
+    int version; /* of FMI, its first number */
     const char *name, *guid, *resources;
     int visible, logging_on;
     SendMessage *send;
@@ -124,6 +174,49 @@ Result core_get_booleans(Instance *instance, const ValueReference references[], 
 /* The texts stay valid until the same variable is got again. */
 Result core_get_strings(Instance *instance, const ValueReference references[], size_t count,
                         const char *values[], const char *function);
+
+/* ---- arrays (arrays.c) ---------------------------------------------------------------------- */
+
+/* The scalars of some arrays, in order. */
+typedef struct {
+    size_t count;
+    const ValueReference *references;
+    ValueReference some[64], *own; /* the memory of few, and that of many */
+} Scalars;
+
+/* Fills `scalars` with those of arrays of one kind; `count` is how many values the host has for
+   them. Returns 0 with a message if these do not fit. To be freed, whatever it returns. */
+int scalars_of(Instance *instance, ArrayKind kind, const ValueReference references[], size_t arrays,
+               size_t count, const void *values, Scalars *scalars, const char *function);
+void scalars_free(Scalars *scalars);
+/* An array of one of two kinds, or NULL with a message. */
+const Array *array_of(Instance *instance, ValueReference reference, ArrayKind kind,
+                      ArrayKind or_kind, const char *function);
+/* The bytes of an array; valid until the next step or state. */
+Result core_get_bytes(Instance *instance, const Array *array, const unsigned char **bytes,
+                      size_t *size, const char *function);
+/* Copies bytes that the host gives for an input. */
+Result core_set_bytes(Instance *instance, ValueReference reference, const unsigned char *bytes,
+                      size_t size, const char *function);
+int arrays_begin(Instance *instance);
+/* After a state: what the host gave for inputs of bytes is where it was. */
+void arrays_restored(Instance *instance);
+void arrays_free(Instance *instance);
+
+/* ---- events (events.c) ---------------------------------------------------------------------- */
+
+int events_begin(Instance *instance);
+void events_free(Instance *instance);
+/* Looks which counters have changed since the last look; returns whether any did. */
+int events_look(Instance *instance);
+/* Takes the counters as they are, so that nothing ticks. */
+void events_settle(Instance *instance);
+/* With a state goes whether it is in event mode, and which clocks tick there. What was read from
+   bytes is in the mode in which it was read. */
+void events_save(const Instance *instance, SavedState *state);
+void events_restore(Instance *instance, const SavedState *state);
+/* The end of a step that is to end where a frame is taken: `end`, or an instant before. */
+Result core_early_end(Instance *instance, double time, double *end, const char *function);
 
 /* ---- states (states.c) ---------------------------------------------------------------------- */
 

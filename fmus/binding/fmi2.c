@@ -52,8 +52,8 @@ fmi2Component fmi2Instantiate(fmi2String name, fmi2Type type, fmi2String guid,
                               fmi2String resources, const fmi2CallbackFunctions *callbacks,
                               fmi2Boolean visible, fmi2Boolean logging_on) {
     if (!callbacks) return NULL;
-    Wish wish = {name,           guid,      resources,        visible, logging_on,
-                 send_as_format, callbacks, sizeof *callbacks};
+    Wish wish = {2,          name,           guid,      resources,        visible,
+                 logging_on, send_as_format, callbacks, sizeof *callbacks};
     return core_instantiate(&wish, argument_problem(name, type, guid, resources), __func__);
 }
 

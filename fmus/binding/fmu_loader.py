@@ -39,10 +39,12 @@ PACKAGES = ("pythonfmu", "sensor_models", "fmus")
 HOME = "_sensor_fmus"
 
 #: Imported only where they are used; an error is raised there if they are missing.
-OPTIONAL = ("pyarrow", "pygeomag")
+OPTIONAL = ("pygeomag",)
 
 #: Versions of what a standalone FMU carries: an attribute of ``sys``, and a file in its folder.
 CARRIED, VERSIONS = "_sensor_fmus_carried", "versions.txt"
+#: Libraries that standalone FMUs have opened for others: an attribute of ``sys``.
+OPEN = "_sensor_fmus_open"
 #: The whole environment of such an interpreter: nothing is kept between runs.
 ENVIRONMENT = {"SENSOR_FMUS_CACHE_DIR": "none"}
 
@@ -53,8 +55,10 @@ class FmuLoadError(RuntimeError):
     """The FMU cannot run here; the message says why, and what helps."""
 
 
-def instantiate(instance_name: str, resources: str, guid: str, visible: int) -> Any:
-    """Make the Python object of a new FMU instance."""
+def instantiate(
+    instance_name: str, resources: str, guid: str, visible: int, version: int = 2
+) -> Any:
+    """Make the Python object of a new FMU instance, for a host of this version of FMI."""
     if sys.version_info < OLDEST_PYTHON:
         raise FmuLoadError(
             f"this process runs Python {sys.version.split()[0]} and this FMU needs"
@@ -63,11 +67,19 @@ def instantiate(instance_name: str, resources: str, guid: str, visible: int) -> 
     resources = os.path.abspath(resources)
     with _lock, Listener() as heard:
         manifest = read_lines(os.path.join(resources, "fmu.txt"))
+        interface = manifest.get("interface", "2")
+        if interface[:1] != str(version):
+            raise FmuLoadError(
+                f"this FMU is of FMI {interface[:1]}.0 and was called by {version}.0"
+            )
         prepare_python(resources)
         home = load_packages(resources, manifest)
         importlib.invalidate_caches()
         slave_class = load_class(manifest, resources, home)
-    slave = slave_class(instance_name=instance_name, resources=resources, visible=bool(visible))
+    chosen = {} if version == 2 else {"interface": interface}
+    slave = slave_class(
+        instance_name=instance_name, resources=resources, visible=bool(visible), **chosen
+    )
     if guid != slave.guid:
         raise FmuLoadError(f"the GUID '{guid}' is not that of this FMU, '{slave.guid}'")
     for text in heard.texts:
@@ -111,8 +123,6 @@ def prepare_python(resources: str) -> None:
         check_requirements(resources)
         return
     home = os.path.join(resources, place["home"])
-    if present is None and os.path.realpath(sys.prefix) == os.path.realpath(home):
-        present = begin_carried()
     if present is not None:
         join_carried(home, place, present)
     elif place["abi"] == abi():
@@ -134,13 +144,15 @@ def recorded_place(resources: str) -> dict[str, str]:
     return read_lines(file) if os.path.isfile(file) else {}
 
 
-def begin_carried() -> dict[str, str]:
-    """Isolate the interpreter that an FMU brought, without changing the host's environment."""
-    present: dict[str, str] = {}
-    setattr(sys, CARRIED, present)
+def begin_carried(resources: str) -> None:
+    """Isolate the interpreter that an FMU brought, without changing the host's environment.
+
+    The binding calls this when it has started it, before another FMU can come to life in it.
+    """
+    place = recorded_place(resources)
+    setattr(sys, CARRIED, read_lines(os.path.join(resources, place["home"], VERSIONS)))
+    setattr(sys, OPEN, set(place["needed"].split(":")))
     vars(os)["environ"] = dict(ENVIRONMENT)
-    sys.path.clear()
-    return present
 
 
 def join_carried(home: str, place: dict[str, str], present: dict[str, str]) -> None:
@@ -154,14 +166,25 @@ def join_carried(home: str, place: dict[str, str], present: dict[str, str]) -> N
             )
     folders = [os.path.join(home, name) for name in place["folders"].split(":")]
     sys.path[:] = [*folders, *(p for p in sys.path if p not in folders and os.path.isdir(p))]
-    import ctypes
-
-    for name in filter(None, place["needed"].split(":")):  # other libraries look for them by name
-        ctypes.CDLL(os.path.join(home, name))
+    open_needed(home, place["needed"].split(":"))
     for folder in folders:
         for package in os.listdir(folder):
             if hasattr(sys.modules.get(package), "__path__"):
                 add_place(sys.modules[package], os.path.join(folder, package))
+
+
+def open_needed(home: str, names: list[str]) -> None:
+    """Open libraries that others look for by name; each once, from wherever it came first.
+
+    The loader takes a file at another place for another library.
+    """
+    opened: set[str] = getattr(sys, OPEN)
+    import ctypes
+
+    for name in names:
+        if name and name not in opened:
+            ctypes.CDLL(os.path.join(home, name))
+            opened.add(name)
 
 
 def load_packages(resources: str, manifest: dict[str, str]) -> str:

@@ -3,6 +3,7 @@
    A handle holds the index of a slot and how often the slot was used before, mixed with the
    address of this library. A freed handle keeps its old count and therefore never fits again, and
    those of another FMU, which has a library of its own, do not fit either. */
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -22,6 +23,8 @@ typedef struct {
 static Lock slots_lock = LOCK_INIT;
 static Slot *slots;
 static uint32_t slot_count;
+/* How often a handle was made or freed. */
+static _Atomic uint64_t changes = 1;
 
 static void *handle_of(uint32_t index) {
     uint64_t library = (uint64_t)(uintptr_t)&slots_lock * 0x9E3779B97F4A7C15u >> INDEX_BITS;
@@ -52,13 +55,14 @@ void *handle_new(HandleKind kind, void *object) {
     void *handle = NULL;
     if (index < slot_count || add_slots()) {
         slots[index] = (Slot){object, slots[index].uses + 1, kind};
+        changes++;
         handle = handle_of(index);
     }
     lock_release(&slots_lock);
     return handle;
 }
 
-void *handle_find(HandleKind kind, void *handle) {
+static void *look_up(HandleKind kind, void *handle) {
     lock_acquire(&slots_lock);
     Slot *slot = slot_of(handle);
     void *object = slot && slot->kind == kind ? slot->object : NULL;
@@ -66,10 +70,32 @@ void *handle_find(HandleKind kind, void *handle) {
     return object;
 }
 
+/* What a thread has found last. It holds as long as no handle was made or freed since: finding
+   it again takes no lock, which would be a third of the cost of getting a few values. */
+static THREAD_LOCAL struct {
+    uint64_t when; /* of `changes`; 0 for nothing found yet */
+    HandleKind kind;
+    void *handle, *object;
+} last;
+
+void *handle_find(HandleKind kind, void *handle) {
+    uint64_t now = atomic_load_explicit(&changes, memory_order_acquire);
+    if (last.when == now && last.handle == handle && last.kind == kind) return last.object;
+    void *object = look_up(kind, handle);
+    if (object) {
+        last.when = now;
+        last.kind = kind;
+        last.handle = handle;
+        last.object = object;
+    }
+    return object;
+}
+
 void handle_free(void *handle) {
     lock_acquire(&slots_lock);
     Slot *slot = slot_of(handle);
     if (slot) slot->object = NULL;
+    changes++;
     lock_release(&slots_lock);
 }
 

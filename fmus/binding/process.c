@@ -25,6 +25,10 @@ void process_unlock(void) { ReleaseMutex(mutex()); }
 int is_first_in_process(void) { return 0; } /* asked for the sake of fork only */
 void process_renew_lock(void) {}
 
+static int is_spoilt; /* for this library's own part */
+int process_is_spoilt(void) { return is_spoilt; }
+void process_spoil(void) { is_spoilt = 1; }
+
 size_t stack_left(void) {
     ULONG_PTR low, high;
     GetCurrentThreadStackLimits(&low, &high);
@@ -35,7 +39,7 @@ size_t stack_left(void) {
 
 typedef struct {
     Lock lock;
-    int was_asked;
+    int was_asked, is_spoilt;
 } Shared;
 
 /* One object for all libraries of the process, also where each was opened privately. On Linux the
@@ -43,28 +47,31 @@ typedef struct {
    and a lock there is free when it is zero. On macOS the loader joins weak ones (this was not
    tried). The name must change when the structure does. */
 #ifdef __APPLE__
-__attribute__((weak, visibility("default"))) Shared sensor_fmus_process_1 = {LOCK_INIT, 0};
+__attribute__((weak, visibility("default"))) Shared sensor_fmus_process_2 = {LOCK_INIT, 0, 0};
 #else
 _Static_assert(sizeof(Shared) <= 64, "the room that is made below");
-__attribute__((visibility("default"))) extern Shared sensor_fmus_process_1;
+__attribute__((visibility("default"))) extern Shared sensor_fmus_process_2;
 __asm__(".pushsection .data, \"aw\"\n"
         ".balign 64\n"
-        ".type sensor_fmus_process_1, %gnu_unique_object\n"
-        ".size sensor_fmus_process_1, 64\n"
-        "sensor_fmus_process_1: .zero 64\n"
+        ".type sensor_fmus_process_2, %gnu_unique_object\n"
+        ".size sensor_fmus_process_2, 64\n"
+        "sensor_fmus_process_2: .zero 64\n"
         ".popsection\n");
 #endif
 
-void process_lock(void) { lock_acquire(&sensor_fmus_process_1.lock); }
-void process_unlock(void) { lock_release(&sensor_fmus_process_1.lock); }
+void process_lock(void) { lock_acquire(&sensor_fmus_process_2.lock); }
+void process_unlock(void) { lock_release(&sensor_fmus_process_2.lock); }
 
 int is_first_in_process(void) {
-    int first = !sensor_fmus_process_1.was_asked;
-    sensor_fmus_process_1.was_asked = 1;
+    int first = !sensor_fmus_process_2.was_asked;
+    sensor_fmus_process_2.was_asked = 1;
     return first;
 }
 
-void process_renew_lock(void) { sensor_fmus_process_1.lock = (Lock)LOCK_INIT; }
+int process_is_spoilt(void) { return sensor_fmus_process_2.is_spoilt; }
+void process_spoil(void) { sensor_fmus_process_2.is_spoilt = 1; }
+
+void process_renew_lock(void) { sensor_fmus_process_2.lock = (Lock)LOCK_INIT; }
 
 /* The lowest address of this thread's stack and the highest. */
 static void stack_of_thread(uintptr_t *low, uintptr_t *high) {

@@ -13,6 +13,11 @@ void process_unlock(void);
 /* Whether this is the first time in the process that anybody asks. Needs the lock above. */
 int is_first_in_process(void);
 
+/* Whether a Python did not come to life in this process: none can be started then. Needs the lock
+   above. */
+int process_is_spoilt(void);
+void process_spoil(void);
+
 /* Called in a child after fork: the threads that held the locks are not there. */
 void process_renew_lock(void);
 void handles_renew_lock(void); /* in handles.c */

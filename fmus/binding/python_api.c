@@ -5,7 +5,6 @@
 #include "python_api.h"
 
 #include <errno.h>
-#include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 
 #include "platform.h"
 #include "process.h"
+#include "python_config.h"
 #include "python_finder.h"
 
 #define DEFINE_FUNCTION(result, name, arguments) result(*name) arguments;
@@ -40,74 +40,26 @@ static int look_up_functions(void *library, char *error, size_t error_size) {
     return 1;
 }
 
-static void set_flag(void *library, const char *name) {
-    int *flag = (int *)python_symbol(library, name);
-    if (flag) *flag = 1;
-}
-
 /* Python takes over SIGINT at the first import of its module `_signal`, even if it was started
    without signal handlers. So that is imported here, and the host gets its handler back. */
+static int initialise_without_signals(void *library, const PythonPlace *place, char *error,
+                                      size_t error_size) {
 #ifdef _WIN32
-static void initialise_without_signals(void) {
     void (*handler)(int) = signal(SIGINT, SIG_IGN);
-    Py_InitializeEx(0);
-    PyObject *module = PyImport_ImportModule("_signal");
-    if (module) Py_DecRef(module);
-    PyErr_Clear();
-    signal(SIGINT, handler);
-}
 #else
-static void initialise_without_signals(void) {
     struct sigaction handler;
     sigaction(SIGINT, NULL, &handler);
-    Py_InitializeEx(0);
-    PyObject *module = PyImport_ImportModule("_signal");
-    if (module) Py_DecRef(module);
-    PyErr_Clear();
-    sigaction(SIGINT, &handler, NULL);
-}
 #endif
-
-static wchar_t *program_name, *home_of_python; /* Python keeps the pointers */
-
-/* Gives Python a path by one of its functions. */
-static int tell_path(void *library, const char *function, const char *path, wchar_t **kept) {
-    void (*tell)(const wchar_t *);
-    *(void **)&tell = python_symbol(library, function);
-    if (!tell) return 0;
-    *kept = Py_DecodeLocale(path, NULL);
-    tell(*kept);
-    return 1;
-}
-
-/* An interpreter that the FMU carries looks for nothing elsewhere, and says nothing of what it
-   does not find; `site` would look into the user's directory. */
-static int confine(void *library, const char *home) {
-    set_flag(library, "Py_IsolatedFlag");
-    set_flag(library, "Py_NoSiteFlag");
-    set_flag(library, "Py_FrozenFlag");
-    set_flag(library, "Py_DontWriteBytecodeFlag");
-    return tell_path(library, "Py_SetPythonHome", home, &home_of_python);
-}
-
-/* Starts an interpreter that leaves its host alone: no signal handlers, no environment variables
-   (a bad PYTHONHOME would end the process), no dependence on the host's locale. */
-static int initialise(void *library, const PythonPlace *place, char *error, size_t error_size) {
-    char *current = setlocale(LC_CTYPE, NULL), locale[256] = "C";
-    if (current) snprintf(locale, sizeof locale, "%s", current);
-    set_flag(library, "Py_IgnoreEnvironmentFlag");
-    set_flag(library, "Py_UTF8Mode");
-    if (!tell_path(library, "Py_SetProgramName", place->executable, &program_name) ||
-        (place->home[0] && !confine(library, place->home))) {
-        snprintf(error, error_size, "Python '%s' is too new for this FMU; set FMU_PYTHON.",
-                 place->executable);
-        return 0;
-    }
-    initialise_without_signals();
-    setlocale(LC_CTYPE, locale);
-    PySys_SetObject(EMBEDDED_MARK, PyDict_New());
-    PyEval_SaveThread();
-    return 1;
+    int started = python_initialize(library, place, error, error_size);
+    PyObject *module = started ? PyImport_ImportModule("_signal") : NULL;
+    if (module) Py_DecRef(module);
+    if (started) PyErr_Clear();
+#ifdef _WIN32
+    signal(SIGINT, handler);
+#else
+    sigaction(SIGINT, &handler, NULL);
+#endif
+    return started;
 }
 
 static char *read_file(const char *path) {
@@ -173,6 +125,44 @@ static int run_loader(const char *resources, char *error, size_t error_size) {
              " its standard library.",
              path);
     return 0;
+}
+
+/* Puts the pending exception into `error`. */
+static void describe_error(char *error, size_t error_size) {
+    PyObject *type = NULL, *exception = NULL, *traceback = NULL;
+    PyErr_Fetch(&type, &exception, &traceback);
+    PyErr_NormalizeException(&type, &exception, &traceback);
+    PyObject *text = exception ? PyObject_CallMethod(exception, "__str__", NULL) : NULL;
+    PyObject *bytes = text ? PyUnicode_AsUTF8String(text) : NULL;
+    snprintf(error, error_size, "The interpreter that this FMU carries does not start here; %s.",
+             bytes ? PyBytes_AsString(bytes) : "the reason could not be described");
+    PyObject *objects[] = {type, exception, traceback, text, bytes};
+    for (size_t i = 0; i < sizeof objects / sizeof *objects; i++)
+        if (objects[i]) Py_DecRef(objects[i]);
+    PyErr_Clear();
+}
+
+/* An interpreter that the FMU carries is prepared by this FMU before any other one sees it: others
+   may come to life at the same moment, and whose it is decides what they may do. */
+static int begin_carried(const char *resources, char *error, size_t error_size) {
+    if (!run_loader(resources, error, error_size)) return 0;
+    PyObject *done = PyObject_CallFunction(python_loader("begin_carried"), "s", resources);
+    if (!done) describe_error(error, error_size);
+    if (done) Py_DecRef(done);
+    return done != NULL;
+}
+
+/* Starts an interpreter for this FMU; in the end nobody has Python's lock. */
+static int initialise(void *library, const PythonPlace *place, const char *resources, char *error,
+                      size_t error_size) {
+    int ready = initialise_without_signals(library, place, error, error_size);
+    if (ready) {
+        PySys_SetObject(EMBEDDED_MARK, PyDict_New());
+        ready = !place->home[0] || begin_carried(resources, error, error_size);
+        PyEval_SaveThread();
+    }
+    if (!ready) process_spoil();
+    return ready;
 }
 
 /* Whether Python was started by an FMU of ours: then threads keep their Python state. */
@@ -287,12 +277,18 @@ static void watch_forks(void) {
 
 /* Finds a Python, or starts one. Needs the process's lock. */
 static int start(const char *resources, char *error, size_t error_size) {
+    PythonPlace *place = calloc(1, sizeof *place);
     void *library = python_in_process();
     int running = library != NULL;
-    PythonPlace *place = calloc(1, sizeof *place);
-    if (!running && place) library = python_open(resources, place, error, error_size);
-    int ready = library && place && look_up_functions(library, error, error_size) &&
-                (running || initialise(library, place, error, error_size));
+    int ready = 0;
+    if (process_is_spoilt())
+        snprintf(error, error_size,
+                 "A Python did not come to life in this process before. Start the host anew.");
+    else if (place)
+        ready = python_recorded(resources, place, error, error_size);
+    if (ready && !running) library = python_open(resources, place, error, error_size);
+    ready = ready && library && look_up_functions(library, error, error_size) &&
+            (running || initialise(library, place, resources, error, error_size));
     free(place);
     return ready;
 }

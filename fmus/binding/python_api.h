@@ -14,10 +14,8 @@ typedef ptrdiff_t Py_ssize_t;
 
 #define PYTHON_FUNCTIONS(F)                                                                  \
     F(int, Py_IsInitialized, (void))                                                         \
-    F(void, Py_InitializeEx, (int))                                                          \
     F(void, Py_DecRef, (PyObject *))                                                         \
     F(PyObject *, Py_CompileString, (const char *, const char *, int))                       \
-    F(wchar_t *, Py_DecodeLocale, (const char *, size_t *))                                  \
     F(void *, PyEval_SaveThread, (void))                                                     \
     F(void, PyEval_RestoreThread, (void *))                                                  \
     F(PyObject *, PyEval_EvalCode, (PyObject *, PyObject *, PyObject *))                     \

@@ -7,6 +7,8 @@
 #endif
 #include "python_finder.h"
 
+#include "carried.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,6 +147,8 @@ static int read_place(FILE *stream, PythonPlace *place) {
             snprintf(place->version, sizeof place->version, "%s", value);
         else if (!strcmp(line, "home"))
             snprintf(place->home, sizeof place->home, "%s", value);
+        else if (!strcmp(line, "folders"))
+            snprintf(place->folders, sizeof place->folders, "%s", value);
         else if (!strcmp(line, "needed"))
             snprintf(place->needed, sizeof place->needed, "%s", value);
     }
@@ -238,10 +242,7 @@ static void prepend(const char *folder, char *path, size_t size) {
 /* The interpreter that the FMU carries. What its library and its modules need of others than the
    C library is opened first: the loader takes a library that is open for one that is looked for
    by its name. */
-static void *open_carried(const char *resources, PythonPlace *place, char *error, size_t size) {
-    prepend(resources, place->home, sizeof place->home);
-    prepend(resources, place->library, sizeof place->library);
-    prepend(resources, place->executable, sizeof place->executable);
+static void *open_carried(PythonPlace *place, char *error, size_t size) {
     for (char *name = strtok(place->needed, ":"); name; name = strtok(NULL, ":")) {
         char path[2 * PATH_SIZE];
         snprintf(path, sizeof path, "%s%c%s", place->home, PATH_SEPARATOR, name);
@@ -250,6 +251,18 @@ static void *open_carried(const char *resources, PythonPlace *place, char *error
     void *library = open_library(place->library);
     if (!library) append(error, size, "; cannot open '%s'%s", place->library, loading_error());
     return library;
+}
+
+int python_recorded(const char *resources, PythonPlace *place, char *error, size_t error_size) {
+    if (!read_recorded(resources, place) || !place->home[0]) return 1;
+    prepend(resources, place->home, sizeof place->home);
+    prepend(resources, place->library, sizeof place->library);
+    prepend(resources, place->executable, sizeof place->executable);
+    char problem[3 * PATH_SIZE] = "";
+    if (is_carried_whole(place->home, problem, sizeof problem)) return 1;
+    snprintf(error, error_size,
+             "The interpreter that this FMU carries does not start here; %s.", problem);
+    return 0;
 }
 
 static void *open_recorded(const char *resources, PythonPlace *place, char *error, size_t size) {
@@ -302,8 +315,8 @@ static void append_requirements(const char *resources, char *text, size_t size) 
 void *python_open(const char *resources, PythonPlace *place, char *error, size_t error_size) {
     char tried[8 * PATH_SIZE] = "";
     void *library = NULL;
-    if (read_recorded(resources, place) && place->home[0]) {
-        library = open_carried(resources, place, tried, sizeof tried);
+    if (place->home[0]) {
+        library = open_carried(place, tried, sizeof tried);
         if (!library)
             snprintf(error, error_size,
                      "The interpreter that this FMU carries does not start here%s. The machine"

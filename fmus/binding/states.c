@@ -20,6 +20,7 @@ static Result keep_state(Instance *instance, PyObject *content, void **handle,
         SavedState *known = handle_find(STATE_HANDLE, *handle);
         Py_DecRef(known->content);
         known->content = content;
+        events_save(instance, known);
         return RESULT_OK;
     }
     SavedState *state = malloc(sizeof *state);
@@ -29,7 +30,8 @@ static Result keep_state(Instance *instance, PyObject *content, void **handle,
         Py_DecRef(content);
         return report_error(instance, "%s: out of memory.", function);
     }
-    *state = (SavedState){content, instance, instance->states, new_handle};
+    *state = (SavedState){content, 0, NULL, instance, instance->states, new_handle};
+    events_save(instance, state);
     instance->states = state;
     *handle = new_handle;
     return RESULT_OK;
@@ -41,6 +43,7 @@ void free_states(Instance *instance) {
         instance->states = state->next;
         handle_free(state->handle);
         Py_DecRef(state->content);
+        free(state->ticks);
         free(state);
     }
 }
@@ -76,6 +79,10 @@ static Result take_in(Instance *instance, SavedState *state, const char *functio
         status = report_error(instance, "%s: the state is of no phase (%ld).", function, phase);
     if (status == RESULT_OK) instance->phase = (Phase)phase;
     instance->is_stale = 1;
+    if (status == RESULT_OK) {
+        arrays_restored(instance);
+        events_restore(instance, state);
+    }
     take_compiled_step(instance);
     return status;
 }
@@ -101,6 +108,7 @@ Result core_free_state(Instance *instance, void **handle, const char *function) 
     *handle = NULL;
     Py_DecRef(state->content);
     python_unlock(&hold);
+    free(state->ticks);
     free(state);
     return RESULT_OK;
 }

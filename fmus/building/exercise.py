@@ -16,8 +16,8 @@ that methods of data classes were made from; ``products``, how often matrices we
 plain loops in place of OpenBLAS.
 
 With ``--bare``, Numba and LLVM cannot be imported, as if they were not installed. With
-``--standalone``, neither can packages that standalone FMUs do not carry, and tables are written as
-CSV. With ``--blind``, neither can packages that only FMUs carry that open scenes.
+``--standalone``, neither can packages that standalone FMUs do not carry. With ``--blind``, neither
+can packages that only FMUs carry that open scenes.
 
 This file imports nothing of the project, because the FMU brings its own copy.
 """
@@ -123,7 +123,6 @@ class Exercise:
             self._compiling.cache.store()  # stays where it is
         os.environ["SENSOR_FMUS_CACHE_DIR"] = folder  # so that each scene is read from its files
         self._model = self._loader.load_class(manifest, self._resources, self.home)
-        self._tables = dict(formats(self._model)) if "--standalone" in options else {}
         self._is_blind = "--blind" in options
         self.refused: list[str] = []
         self._number = 0
@@ -171,7 +170,7 @@ class Exercise:
         slave = self._new(self._model, slaves)
         by_name = slave.table().by_name
         files = {"output_directory": self._folder, "record": True}
-        for name, value in {**SMALL, **files, **self._tables, **settings}.items():
+        for name, value in {**SMALL, **files, **settings}.items():
             if name in by_name:
                 slave.values.set(by_name[name], value)
         scene = self._environment(slaves) if moves else None
@@ -188,7 +187,7 @@ class Exercise:
         slave.terminate()
 
     def _environment(self, slaves: list[Any]) -> Any:
-        name = f"{self.home}fmus.environment_fmu"
+        name = f"{self.home}fmus.fmi.environment_fmu"
         model = importlib.import_module(name).EnvironmentFmu
         if not Path(self._resources, "scenes").is_dir():
             scene = Path(self._folder, "scene.toml")
@@ -245,14 +244,6 @@ def alternatives(model: Any) -> Iterator[dict[str, Any]]:
         for value in choices or ():
             if value != parameter.start:
                 yield {parameter.name: int(value)}
-
-
-def formats(model: Any) -> Iterator[tuple[str, int]]:
-    """The parameters that start with Parquet as the format of a table, and CSV's number."""
-    for parameter in model.table().of_causality("parameter"):
-        choices = parameter.quantity.choices
-        if choices is not None and choices(parameter.start).name == "parquet":
-            yield parameter.name, int(choices["csv"])
 
 
 def imported(home: str) -> list[str]:

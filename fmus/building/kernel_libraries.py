@@ -1,10 +1,12 @@
 """The libraries of kernels that FMUs carry (``sensor_models/kernels/carried.py``).
 
-1. Each FMU is run in many ways to find the kernels that it calls (``exercise.py``).
-2. These kernels are compiled for each level of processors (``precompile.py``).
+1. Which kernels an FMU carries is declared (``exports.py``). Of FMUs of sensors from outside the
+   project it is found by running them in many ways (``exercise.py``).
+2. All of these kernels are compiled, each once for each level of processors, by as many processes
+   as there are processors (``precompile.py``).
 3. The kernels of an FMU are linked into one library for each level and platform.
-4. Each FMU is run in the same ways again with its libraries, and without Numba. If a kernel is
-   missing, the build fails.
+4. FMUs from outside are run in the same ways again with their libraries, and without Numba. If a
+   kernel is missing, the build fails. Of the project's own, tests do that.
 
 The results of these steps are kept in a directory, and compiled objects in the cache of kernels,
 under digests of what they were made from.
@@ -13,18 +15,23 @@ under digests of what they were made from.
 import hashlib
 import json
 import os
+import queue
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fmus.binding.compile import CompileError, find_compiler
-from fmus.building.sources import BuildError
+from fmus.building.exports import exports_in
+from fmus.building.sources import BuildError, Source
+from fmus.fmi.environment_fmu import EnvironmentFmu
 from sensor_models._levels import LEVELS, host_level, variables_of
+from sensor_models.core.exports import Export, exports_of, read_exports
 from sensor_models.kernels.carried import FOLDER, SUFFIXES
 from sensor_models.kernels.compiling import OBJECTS_VARIABLE
 from sensor_models.kernels.machine_code import ALIASES, C_LIBRARY
@@ -38,6 +45,10 @@ TARGETS = {"linux64": "x86_64-linux-gnu.2.17", "win64": "x86_64-windows-gnu"}
 FLAGS = ("-shared", "-nostdlib", "-O2", "-g0", "-s", "-fno-builtin", "-fno-stack-protector")
 
 Say = Callable[[str], None]
+#: What is known of each compiled kernel, by level and ``Export.key``.
+Known = dict[str, dict[str, dict[str, Any]]]
+#: Kernels of one family that are to be compiled for a level.
+Task = tuple[str, list[Export]]
 
 
 @dataclass(frozen=True)
@@ -47,6 +58,31 @@ class Carrier:
     name: str
     resources: Path
     digest: str
+    #: The kernels that are declared for it, None if it is from outside of the project.
+    declared: tuple[Export, ...] | None = None
+
+
+def carriers_of(
+    wanted: Sequence[Source], contents: Mapping[str, Mapping[str, bytes]], folder: Path
+) -> list[Carrier]:
+    """Unpack the resources of FMUs, so that they can run."""
+    exports = read_exports()
+    carriers = []
+    for source in wanted:
+        name = source.model.model_name
+        write_files(folder / name, contents[name])
+        # where this Python is changes nothing
+        known = [
+            part for k, v in contents[name].items() if "python.txt" not in k for part in (k, v)
+        ]
+        declared = tuple(exports_of(name, exports)) if is_own(source) else None
+        carriers.append(Carrier(name, folder / name / "resources", digest_of(*known), declared))
+    return carriers
+
+
+def is_own(source: Source) -> bool:
+    """Whether an FMU is one of the project's, for whichever scene it is built."""
+    return source.content is None or issubclass(source.model, EnvironmentFmu)
 
 
 def carry(
@@ -65,29 +101,25 @@ def carry(
     if not (carriers and levels and wanted):
         return {carrier.name: {} for carrier in carriers}
     kept.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(os.cpu_count()) as pool, tempfile.TemporaryDirectory() as folder:
         first = environment_of(recording_level(levels), wanted)
-        calls = list(pool.map(lambda c: find_calls(c, first, kept, say), carriers))
-        with tempfile.TemporaryDirectory() as folder:
-            places = [Path(folder, level) for level in levels]
-            union = merged(calls)
-            resources = [carrier.resources for carrier in carriers]
-            list(
-                pool.map(
-                    lambda level, place: precompile(union, level, wanted, resources, place, say),
-                    levels,
-                    places,
-                )
-            )
-            linked = list(pool.map(lambda k: link_all(k, sources, places, wanted, kept), calls))
+        exports = list(pool.map(lambda c: exports_for(c, first, kept, say), carriers))
+        objects = Path(folder)
+        known = compile_all(merged(exports), levels, wanted, declaring(carriers), objects, say)
+
+        def linked_for(own: Iterable[Export]) -> dict[str, bytes]:
+            return link_all(own, sources, objects, known, wanted, kept)
+
+        linked = list(pool.map(linked_for, exports))
         for carrier, files in zip(carriers, linked, strict=True):
             write_files(carrier.resources, files)
-        list(pool.map(lambda c, f: try_out(c, f, kept, say), carriers, linked))
+        outside = [(c, f) for c, f in zip(carriers, linked, strict=True) if c.declared is None]
+        list(pool.map(lambda pair: try_out(pair[0], pair[1], kept, say), outside))
     return {carrier.name: files for carrier, files in zip(carriers, linked, strict=True)}
 
 
 def recording_level(levels: Sequence[str]) -> str:
-    """The level that kernels are compiled for in step 1."""
+    """The level that kernels are compiled for where FMUs are run to find them."""
     host = host_level()
     possible = LEVELS[: LEVELS.index(host) + 1]
     return max((level for level in levels if level in possible), default=host)
@@ -101,6 +133,15 @@ def environment_of(level: str, platforms: Iterable[str]) -> dict[str, str]:
 # ---- which kernels there are ---------------------------------------------------------------------
 
 
+def exports_for(
+    carrier: Carrier, environment: dict[str, str], kept: Path, say: Say
+) -> tuple[Export, ...]:
+    """The kernels that an FMU carries: as declared, or else those that it is found to call."""
+    if carrier.declared is not None:
+        return carrier.declared
+    return tuple(exports_in({carrier.name: find_calls(carrier, environment, kept, say)}))
+
+
 def find_calls(carrier: Carrier, environment: dict[str, str], kept: Path, say: Say) -> list[Any]:
     """The kernels that an FMU calls, each with its place and the kinds of its arguments."""
     answer = kept / f"{digest_of(carrier.digest, (HERE / 'exercise.py').read_bytes())}.calls"
@@ -111,66 +152,142 @@ def find_calls(carrier: Carrier, environment: dict[str, str], kept: Path, say: S
     return calls
 
 
-def merged(calls: Iterable[list[Any]]) -> list[Any]:
-    """All kernels with all kinds of arguments, each once."""
-    found: dict[str, list[Any]] = {}
-    for place, kinds in (call for of_one in calls for call in of_one):
-        known = found.setdefault(json.dumps(place), [])
-        known += [kind for kind in kinds if kind not in known]
-    return [(json.loads(place), kinds) for place, kinds in found.items()]
+def merged(exports: Iterable[Iterable[Export]]) -> list[Export]:
+    """All exports, each once, however many FMUs carry it."""
+    return list({export.key: export for of_one in exports for export in of_one}.values())
+
+
+def declaring(carriers: Sequence[Carrier]) -> list[Path]:
+    """Unpacked FMUs that together declare all kernels: any one, and all from outside."""
+    outside = [carrier.resources for carrier in carriers if carrier.declared is None]
+    return outside or [carriers[0].resources]
 
 
 # ---- what they are made of -----------------------------------------------------------------------
 
 
-def precompile(
-    calls: list[Any],
-    level: str,
+def compile_all(
+    exports: Sequence[Export],
+    levels: Sequence[str],
     platforms: Sequence[str],
     resources: Sequence[Path],
     folder: Path,
     say: Say,
-) -> None:
-    """Write the objects of kernels for a level, and their descriptions, into a folder."""
-    folder.mkdir()
-    wanted = folder / "calls.json"
-    wanted.write_text(json.dumps(calls), encoding="utf-8")
-    environment = environment_of(level, platforms)
+) -> Known:
+    """Write the objects of kernels into a folder for each level; returns what is known of them.
 
-    def heard(line: str) -> None:
-        say(f"{level}: {line}")
+    A process compiles a family after the other: what its kernels have in common, it compiles once.
+    """
+    tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
+    for level in levels:
+        (folder / level).mkdir()
+        for family in by_family(exports):
+            tasks.put((level, family))
+    known: Known = {level: {} for level in levels}
 
-    run_script("precompile.py", environment, wanted, folder, *resources, heard=heard)
-    known = json.loads((folder / "kernels.json").read_text(encoding="utf-8"))
-    keys = [key_of(place, kind) for place, kinds in calls for kind in kinds]
-    by_key = dict(zip(keys, known, strict=True))
-    (folder / "kernels.json").write_text(json.dumps(by_key), encoding="utf-8")
+    def work() -> None:
+        with ExitStack() as processes:
+            compilers: dict[str, Compiler] = {}
+            for level, family in taken_from(tasks):
+                if level not in compilers:
+                    compiler = Compiler(level, platforms, resources, folder / level, say)
+                    compilers[level] = processes.enter_context(compiler)
+                answers = compilers[level].compile(family)
+                known[level].update(zip((e.key for e in family), answers, strict=True))
+
+    with ThreadPoolExecutor() as pool:
+        for done in [pool.submit(work) for _ in range(os.cpu_count() or 1)]:
+            done.result()
+    return known
 
 
-def key_of(place: Any, kinds: Any) -> str:
-    """The key of a kernel with these kinds of arguments."""
-    return json.dumps([place, kinds])
+def by_family(exports: Iterable[Export]) -> list[list[Export]]:
+    """Exports of one family each. Those with the longest arguments, which take longest, first."""
+    found: dict[str, list[Export]] = {}
+    for export in exports:
+        found.setdefault(export.family, []).append(export)
+    return sorted(found.values(), key=lambda family: -sum(len(e.key) for e in family))
+
+
+def taken_from(tasks: "queue.SimpleQueue[Task]") -> Iterator[Task]:
+    """What is left in a queue, until it is empty."""
+    while True:
+        try:
+            yield tasks.get_nowait()
+        except queue.Empty:
+            return
+
+
+class Compiler:
+    """A process that compiles for one level."""
+
+    def __init__(
+        self,
+        level: str,
+        platforms: Sequence[str],
+        resources: Sequence[Path],
+        folder: Path,
+        say: Say,
+    ) -> None:
+        self._level, self._say = level, say
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by __exit__
+        self._process = subprocess.Popen(
+            [sys.executable, str(HERE / "precompile.py"), str(folder), *map(str, resources)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            env=environment_of(level, platforms),
+        )
+
+    def __enter__(self) -> "Compiler":
+        return self
+
+    def compile(self, exports: Sequence[Export]) -> list[dict[str, Any]]:
+        """What is known of each of these kernels, whose objects are then in the folder."""
+        wanted = json.dumps([[e.module, e.name, e.arguments] for e in exports])
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with suppress(BrokenPipeError):  # it has failed; its errors say how
+            self._process.stdin.write(f"{wanted}\n")
+            self._process.stdin.flush()
+        for line in self._process.stdout:
+            if line.startswith("["):
+                answer: list[dict[str, Any]] = json.loads(line)
+                return answer
+            self._say(f"{self._level}: {line.rstrip()}")
+        self._errors.seek(0)
+        raise BuildError(f"precompile.py failed:\n{self._errors.read()}")
+
+    def __exit__(self, *reason: object) -> None:
+        self._process.__exit__(None, None, None)
+        self._errors.close()
 
 
 # ---- libraries -----------------------------------------------------------------------------------
 
 
 def link_all(
-    calls: list[Any], sources: str, folders: Sequence[Path], platforms: Sequence[str], kept: Path
+    exports: Iterable[Export],
+    sources: str,
+    objects: Path,
+    known: Known,
+    platforms: Sequence[str],
+    kept: Path,
 ) -> dict[str, bytes]:
     """The libraries of an FMU for all levels and platforms, and descriptions of their kernels."""
+    keys = [export.key for export in exports]
     files = {}
-    for folder in folders:
-        by_key = json.loads((folder / "kernels.json").read_text(encoding="utf-8"))
-        kernels = [by_key[key_of(place, kind)] for place, kinds in calls for kind in kinds]
+    for level, by_key in known.items():
+        kernels = [by_key[key] for key in keys]
         functions = functions_for(kernels)
-        known = {"sources": sources, "functions": functions, "kernels": kernels}
+        description = {"sources": sources, "functions": functions, "kernels": kernels}
         for platform in platforms:
-            objects = [folder / platform / f"{kernel['name']}.o" for kernel in kernels]
-            library = link(objects, functions, platform, kept)
-            place = f"{FOLDER}/{platform}/{folder.name}"
+            parts = [objects / level / platform / f"{kernel['name']}.o" for kernel in kernels]
+            library = link(parts, functions, platform, kept)
+            place = f"{FOLDER}/{platform}/{level}"
             files[f"{place}{SUFFIXES[platform]}"] = library.read_bytes()
-            files[f"{place}.json"] = json.dumps(known).encode()
+            files[f"{place}.json"] = json.dumps(description).encode()
     return files
 
 

@@ -1,12 +1,13 @@
 """Compile kernels for libraries, in a process whose Numba compiles for one level of processors.
 
-    python precompile.py LIST FOLDER RESOURCES...
+    python precompile.py FOLDER RESOURCES...
 
-``LIST`` is JSON: kernels, each with its place and the kinds of arguments that it is called with, as
-``exercise.py`` finds them. The FMUs that declare them are unpacked in ``RESOURCES``. ``FOLDER``
-gets ``PLATFORM/NAME.o`` for each kernel, and ``kernels.json``, which describes all of them in the
-order of the list. Environment variables say for which processor Numba compiles, and for which
-platforms objects are made (``kernels/compiling.py``); objects in the cache are taken from there.
+Each line of standard input is JSON: a list of kernels, each with module, name and the kinds of its
+arguments. ``FOLDER`` gets ``PLATFORM/NAME.o`` for each; standard output gets a line for each kernel
+that had to be compiled, and after each list one of JSON that describes the list's kernels in their
+order. Environment variables say for which processor Numba compiles, and for which platforms objects
+are made (``kernels/compiling.py``); objects in the cache are taken from there. The FMUs that
+declare the kernels are unpacked in ``RESOURCES``.
 
 This file imports nothing of the project, because the FMUs bring their own copies.
 """
@@ -37,6 +38,16 @@ def module_at(path: Path) -> Any:
     return module
 
 
+def find_kernel(module: str, name: str, home: str, compiling: Any) -> Any:
+    """A kernel of the packages by its module, or of a file that an FMU brought by its digest."""
+    if module.startswith("kernels."):
+        importlib.import_module(f"{home}sensor_models.{module}")
+    found = [k for k in compiling.KERNELS if k.place()[:2] == (module, name)]
+    if len(found) != 1:
+        raise ImportError(f"{module} declares {len(found)} kernels {name}")
+    return found[0]
+
+
 def compile_kernel(kernel: Any, kinds: Any, folder: Path) -> dict[str, Any]:
     """Write the objects of a kernel for these kinds of arguments; returns its description."""
     before = kernel.stats.compiled
@@ -51,21 +62,18 @@ def compile_kernel(kernel: Any, kinds: Any, folder: Path) -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> None:
-    """Compile all that is in the list."""
-    wanted, folder, *places = map(Path, arguments)
+    """Compile list after list."""
+    folder, *places = map(Path, arguments)
     loader = module_at(places[0] / "fmu_loader.py")
-    homes = {load(place, loader) for place in places}
-    (home,) = homes  # FMUs of the same sources share their packages
+    (home,) = {load(place, loader) for place in places}  # the same sources: the same packages
     compiling = importlib.import_module(f"{home}sensor_models.kernels.compiling")
-    known = []
-    for place, all_kinds in json.loads(wanted.read_text(encoding="utf-8")):
-        if place[0].startswith("kernels."):  # else it is in a file that an FMU brought
-            importlib.import_module(f"{home}sensor_models.{place[0]}")
-        kernel = next(k for k in compiling.KERNELS if list(k.place()) == place)
-        for kinds in all_kinds:
+    for line in sys.stdin:
+        known = []
+        for module, name, kinds in json.loads(line):
+            kernel = find_kernel(module, name, home, compiling)
             given = compiling.machine_code.as_tuples(kinds)
             known.append(compile_kernel(kernel, given, folder))
-    (folder / "kernels.json").write_text(json.dumps(known), encoding="utf-8")
+        print(json.dumps(known), flush=True)
 
 
 if __name__ == "__main__":

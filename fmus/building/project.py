@@ -1,9 +1,9 @@
 """Files of the project that are not packages: in a checkout, or as installed.
 
-An installation has scenes and examples in ``sensor_fmus_project`` beside the packages, and the
-contents of ``pyproject.toml`` in its metadata. A checkout keeps what was compiled in its own
-``build``. An installation can usually not be written to, so there it is ``build`` in the working
-directory.
+An installation has scenes, examples and validation in ``sensor_fmus_project`` beside the packages,
+and the contents of ``pyproject.toml`` in its metadata. A checkout keeps what was compiled in its
+own ``build``. An installation can usually not be written to, so there it is ``build`` in the
+working directory.
 """
 
 import importlib.metadata
@@ -25,6 +25,7 @@ _FILES = _BESIDE if IS_CHECKOUT else _BESIDE / "sensor_fmus_project"
 
 SCENES = _FILES / "scenes"
 EXAMPLES = _FILES / "examples"
+VALIDATION = _FILES / "validation"
 BUILD = (_BESIDE if IS_CHECKOUT else Path.cwd()) / "build"
 
 

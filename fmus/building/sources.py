@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from fmus.base import FmuBase
-from fmus.sensor_fmu import sensor_fmu
-from fmus.sensors import SUFFIX, fmu_of
+from fmus.fmi.base import FmuBase
+from fmus.fmi.sensor_fmu import sensor_fmu
+from fmus.fmi.sensors import SUFFIX, fmu_of
 from sensor_models import catalog
 from sensor_models.core.spec import SensorSpec
 
 #: Modules of the FMUs that are not sensors.
-OTHERS = ("fmus.environment_fmu", "fmus.vehicle_dynamics_fmu")
+OTHERS = ("fmus.fmi.environment_fmu", "fmus.fmi.vehicle_dynamics_fmu")
 
 #: Appended to the source of a sensor from outside, so that it has an FMU class.
 MADE_FROM_SPEC = """
 
 # ---- added when the FMU was built ------------------------------------------------------------
-from fmus.sensor_fmu import sensor_fmu as _sensor_fmu
+from fmus.fmi.sensor_fmu import sensor_fmu as _sensor_fmu
 
 {name} = _sensor_fmu({spec})
 """

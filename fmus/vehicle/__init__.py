@@ -6,5 +6,5 @@
 ``traffic``     bodies of the scene that follow closed paths
 ``simulation``  the model in motion: start at rest, steps, state
 
-Nothing here knows of FMI; the FMU is ``fmus.vehicle_dynamics_fmu``.
+Nothing here knows of FMI; the FMU is ``fmus.fmi.vehicle_dynamics_fmu``.
 """

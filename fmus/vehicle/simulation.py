@@ -5,9 +5,9 @@ fill a step exactly. Readings describe the end of the step and are kinematic: ve
 and accelerations are the derivatives of the position of the body's origin, without gravity.
 
 Bodies of the traffic push the vehicle as if they had no velocity and were moved in each inner step;
-the vehicle does not push them. If a simulation diverges, MuJoCo prints a line on the console and
-writes a file into the working directory. To avoid this, speeds are watched, and a step is refused
-before it comes to that.
+the vehicle does not push them. If a simulation diverges, MuJoCo would print a line on the console,
+write a file into the working directory and go on from a state of its own. So speeds are watched,
+nobody hears its warnings while it works for us, and what they would tell is refused.
 """
 
 import math
@@ -19,6 +19,16 @@ import mujoco  # type: ignore[import-untyped]  # it carries no types
 import numpy as np
 from numpy.typing import NDArray
 
+from fmus.vehicle.engine import (
+    STATE,
+    SimulationError,
+    check_state,
+    go_on_from,
+    inner_steps,
+    refuse_instability,
+    state_of,
+    unheard,
+)
 from fmus.vehicle.model import OBSTACLE_GROUP, build_model
 from fmus.vehicle.parameters import VehicleCommands, VehicleParameters
 from fmus.vehicle.solids import solids_of, turn_z
@@ -30,18 +40,10 @@ Floats = NDArray[np.float64]
 
 #: A generalised speed (m/s or rad/s) that is reached only if the simulation diverges.
 TOO_FAST = 500.0
-#: More inner steps than this in one communication step are refused: they would take minutes.
-MOST_INNER_STEPS = 1_000_000
 _CHUNK = 1000  # inner steps for which the traffic is laid out at once
-_WHOLE = 1e-9  # of an inner step, by which rounding makes a communication step too long
 
 _SETTLING_STEP, _SETTLING_CHECK, _SETTLING_LONGEST = 2e-3, 125, 40  # s, steps, checks
 _SETTLED = 1e-5  # m/s2 or rad/s2
-_STATE = mujoco.mjtState.mjSTATE_INTEGRATION
-
-
-class SimulationError(ValueError):
-    """A step that cannot be simulated, or a state that does not belong to this vehicle."""
 
 
 class VehicleReading(NamedTuple):
@@ -79,11 +81,12 @@ class VehicleSimulation:
 
         May be called again before the vehicle has moved, with the same result as the first call.
         """
-        mujoco.mj_resetData(self._engine, self.data)
-        self._move_traffic(0.0)
-        self._place(commands)
-        self._refuse_blocked_start()
-        self._settle()
+        with unheard:
+            mujoco.mj_resetData(self._engine, self.data)
+            self._move_traffic(0.0)
+            self._place(commands)
+            self._refuse_blocked_start()
+            self._settle()
         self.has_started = True
 
     def _place(self, commands: VehicleCommands) -> None:
@@ -142,40 +145,27 @@ class VehicleSimulation:
 
     def advance(self, end: float, commands: VehicleCommands) -> None:
         """Simulate until an instant; if it fails, everything stays as it was."""
-        before, duration = self._engine_state(), end - self.time
-        count = self._inner_steps(end, duration)
+        before, duration = state_of(self.data), end - self.time
+        count = inner_steps(self._start, end, duration, self._parameters.time_step)
         if duration <= 0.0:  # a step shorter than rounding
             return
         left, right, *arm = astuple(commands)
         self.data.ctrl[:] = left, right, left, right, *arm
         self._engine.opt.timestep = duration / count
         elapsed = self.time - self._start
-        try:
-            for first in range(0, count, _CHUNK):
-                inner = np.arange(first, min(first + _CHUNK, count))
-                self._run(self._traffic.states(elapsed + duration * (inner / count)))
-        except BaseException:
-            mujoco.mj_setState(self._engine, self.data, before, _STATE)
-            raise
-        self.time = end
-        self._move_traffic(end - self._start)
-        mujoco.mj_forward(self._engine, self.data)
-
-    def _inner_steps(self, end: float, duration: float) -> int:
-        """The number of inner steps to an instant."""
-        step = self._parameters.time_step
-        if not duration / step <= MOST_INNER_STEPS:
-            raise SimulationError(
-                f"a communication step of {duration:g} s takes more than {MOST_INNER_STEPS} inner "
-                f"steps of time_step = {step:g} s, allowed is at most {MOST_INNER_STEPS * step:g} s"
-            )
-        spacing = float(np.spacing(max(abs(end), abs(self._start))))
-        if spacing > step:
-            raise SimulationError(
-                f"time = {end:g} s is too far from 0: numbers of this size are {spacing:g} s apart,"
-                f" allowed is at most time_step = {step:g} s"
-            )
-        return max(1, math.ceil(duration / step - _WHOLE))
+        with unheard, np.errstate(over="ignore"):  # of a speed before it is refused
+            try:
+                refuse_instability(self.data, forget=True)
+                for first in range(0, count, _CHUNK):
+                    inner = np.arange(first, min(first + _CHUNK, count))
+                    self._run(self._traffic.states(elapsed + duration * (inner / count)))
+                refuse_instability(self.data)
+            except BaseException:
+                mujoco.mj_setState(self._engine, self.data, before, STATE)
+                raise
+            self.time = end
+            self._move_traffic(end - self._start)
+            mujoco.mj_forward(self._engine, self.data)
 
     def _run(self, traffic: Floats) -> None:
         """Inner steps, one for each row of states of the traffic."""
@@ -223,33 +213,31 @@ class VehicleSimulation:
 
     # ---- states ----------------------------------------------------------------------------
 
-    def _engine_state(self) -> Floats:
-        state = np.empty(mujoco.mj_stateSize(self._engine, _STATE))
-        mujoco.mj_getState(self._engine, self.data, state, _STATE)
-        return state
-
     def state(self) -> dict[str, NDArray[Any]]:
         """All that later readings depend on."""
-        return {"time": np.array([self._start, self.time]), "engine": self._engine_state()}
+        return {"time": np.array([self._start, self.time]), "engine": state_of(self.data)}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Continue from a state of this vehicle, or one with equal parameters."""
         own = self.state()
-        fits = arrays.keys() == own.keys() and all(
-            arrays[name].shape == array.shape
-            and arrays[name].dtype == array.dtype
-            and np.isfinite(arrays[name]).all()
-            for name, array in own.items()
-        )
-        if not fits:
-            raise SimulationError("the state's arrays are not those of this vehicle")
+        check_state(arrays, own)
+        has_started = self.has_started
+        with unheard:
+            self._take(arrays)
+            try:
+                _refuse_nonsense(self.data.qvel)
+                refuse_instability(self.data)
+            except SimulationError:
+                self._take(own)
+                self.has_started = has_started
+                raise
+
+    def _take(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from a state as it is."""
         self._start, self.time = arrays["time"].tolist()
         self.has_started = True
         self._move_traffic(self.time - self._start)
-        mujoco.mj_setState(self._engine, self.data, arrays["engine"], _STATE)
-        mujoco.mj_forward(self._engine, self.data)
-        # this has changed where the solver starts, which belongs to the state
-        mujoco.mj_setState(self._engine, self.data, arrays["engine"], _STATE)
+        go_on_from(self._engine, self.data, arrays["engine"])
 
 
 def _refuse_nonsense(speed: Floats) -> None:

@@ -1,9 +1,10 @@
-"""Makes the mesh of the scene ``street_canyon``: ``python -m scenes.street_canyon.make``."""
+"""Makes mesh and textures of ``street_canyon``: ``python -m scenes.street_canyon.make``."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from scenes.making import Solid, write_glb
+from scenes.textures import write_asphalt, write_brick, write_stone
 
 HALF_WIDTH = 10.0  # m, from the middle of the street to the houses
 KERB = 6.5  # m, from the middle of the street to the pavement
@@ -33,6 +34,9 @@ RIGHT = (
 def make(folder: Path) -> None:
     """Write the meshes into a folder."""
     write_glb(folder / "street.glb", street())
+    write_asphalt(folder / "asphalt.png")
+    write_brick(folder / "brick.png")
+    write_stone(folder / "stone.png")
 
 
 def street() -> Solid:

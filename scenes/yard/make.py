@@ -1,4 +1,4 @@
-"""Makes the meshes of the scene ``yard``: ``python -m scenes.yard.make``."""
+"""Makes the meshes and textures of the scene ``yard``: ``python -m scenes.yard.make``."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -7,6 +7,14 @@ from pathlib import Path
 import numpy as np
 
 from scenes.making import Floats, Point, Solid, bush, tree, write_glb
+from scenes.textures import (
+    write_arrows,
+    write_asphalt,
+    write_brick,
+    write_priority,
+    write_road,
+    write_stone,
+)
 from scenes.walls import PANE, Wall, add_wall
 
 SECTIONS = 16  # of a wheel
@@ -20,6 +28,12 @@ def make(folder: Path) -> None:
     write_glb(folder / "car.glb", car())
     write_glb(folder / "van.glb", van())
     write_glb(folder / "container.glb", container())
+    write_asphalt(folder / "asphalt.png")
+    write_road(folder / "road.png")
+    write_brick(folder / "brick.png")
+    write_stone(folder / "stone.png")
+    write_arrows(folder / "arrows.png")
+    write_priority(folder / "priority.png")
 
 
 def building() -> Solid:

@@ -1,14 +1,14 @@
 """Cameras: images of distance, of what is seen and of its surface."""
 
-from sensor_models.camera.depth import DepthCamera, Frame
-from sensor_models.camera.parameters import (
+from sensor_models.camera.depth.camera import DepthCamera, Frame
+from sensor_models.camera.depth.parameters import (
     DepthCameraParameters,
     ImageNoiseParameters,
     NormalizeMode,
     Projection,
 )
-from sensor_models.camera.shutter import RollingShutter, ShutterParameters
 from sensor_models.core.placement import FramePlacementParameters
+from sensor_models.sight.rows import Rows, ShutterParameters
 
 __all__ = [
     "DepthCamera",
@@ -18,6 +18,6 @@ __all__ = [
     "ImageNoiseParameters",
     "NormalizeMode",
     "Projection",
-    "RollingShutter",
+    "Rows",
     "ShutterParameters",
 ]

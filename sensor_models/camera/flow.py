@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.camera.depth import matrices_of
+from sensor_models.camera.depth.camera import matrices_of
 from sensor_models.core.quantities import ParameterError, boolean, check, choice, real, string
 from sensor_models.kernels.camera.flow import follow
 from sensor_models.kernels.camera.ways import Lens, Track
@@ -39,7 +39,7 @@ class FlowFrame(IntEnum):
 
 @dataclass(frozen=True)
 class FlowParameters:
-    """What of flow is made."""
+    """Parameters: which flow is computed."""
 
     forward: bool = boolean(False, "Make the optical flow to one interval later, with its mask")
     backward: bool = boolean(False, "Make the optical flow to one interval earlier, with its mask")
@@ -90,7 +90,7 @@ class FlowFileOutput:
 
 
 class FirstHits(NamedTuple):
-    """What pixels see first, (rows, columns)."""
+    """The first surface that each pixel sees, (rows, columns)."""
 
     distance: NDArray[np.float32]  # along the ray, inf for nothing
     owner: NDArray[np.int32]
@@ -105,7 +105,7 @@ class Instants(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """What comes out."""
+    """The flow of a frame, and its mask."""
 
     flow: NDArray[np.float32]  # (rows, columns, 2)
     scene: NDArray[np.float32]  # (rows, columns, 3), or of size 0
@@ -185,7 +185,11 @@ def _poses_of(rays: RayScene, bodies: MovingBodies | None) -> Floats:
 
 
 def shows_others(scene: Scene) -> NDArray[np.uint8]:
-    """Of each material whether it shows something else, then 0 for none; empty if none does."""
+    """For each material, whether it shows something behind or before it: glass, or a mirror.
+
+    The last entry, 0, is that of rays that hit nothing. If no material shows anything else, there
+    are no entries at all.
+    """
     shows = [_shows_others(material) for material in scene.materials]
     return np.array([*shows, False] if any(shows) else [], np.uint8)
 
@@ -216,18 +220,6 @@ def flows_of(
     if own.backward:
         backward = flow_between(rays, lens, axes, hits, now, at(-interval), own)
     return flow_files(own, forward, backward)
-
-
-def load_flow(rays: RayScene, moving: MovingBodies) -> None:
-    """Compile or load what flow needs."""
-    lens = Lens(1.0, 1.0, 0.5, 0.5, False, False, (0.0,) * 8)
-    hits = FirstHits(
-        np.ones((1, 1), np.float32), np.zeros((1, 1), np.int32), np.zeros((1, 1), np.int32)
-    )
-    pose = np.array([[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]])
-    place = Instants(pose, moving)
-    axes = np.array([[[1.0, 0.0, 0.0]]])
-    flow_between(rays, lens, axes, hits, place, place, FlowParameters())
 
 
 def flow_files(own: FlowParameters, forward: Flow | None, backward: Flow | None) -> tuple[Any, ...]:

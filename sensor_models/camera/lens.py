@@ -8,16 +8,18 @@ With x, y the direction of a point over its distance along the axis, r² = x² +
     fisheye    t = atan r,  t_d = t (1 + k1 t² + k2 t⁴ + k3 t⁶ + k4 t⁸),  (x_d, y_d) = t_d/r (x, y)
 
 x_d, y_d times the focal lengths in pixels, plus the principal point, are pixels. What a pixel sees
-is found by Newton's method. A lens that folds the image is refused.
+is found by Newton's method. A lens that folds the image is refused. Far outside of the image most
+polynomials fold: what is seen farther off the axis than there is projected to that circle.
 
 Sources: OpenCV 4, modules calib3d and fisheye; Brown, "Decentering distortion of lenses", 1966.
 """
 
 import math
 from enum import IntEnum
+from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sensor_models.core.quantities import ParameterError
 from sensor_models.kernels.camera.ways import Lens
@@ -27,6 +29,9 @@ Floats = NDArray[np.float64]
 NEWTON_STEPS = 40
 #: Of a normalised coordinate: some roundings of it.
 SOLVED = 1e-12
+
+#: Where a fold is looked for: distances over depth up to this one, at so many places.
+FARTHEST, PLACES = 1e3, 4096
 
 #: Names of the coefficients, as OpenCV has them.
 TERMS = ("k1", "k2", "p1", "p2", "k3", "k4", "k5", "k6")
@@ -129,6 +134,41 @@ def _refuse_folds(solved: NDArray[np.bool_], terms: tuple[float, ...]) -> None:
             f"distortion = {terms} folds the image: {np.count_nonzero(~solved)} of {solved.size} "
             "pixels have no ray, allowed are coefficients that keep the order of pixels"
         )
+
+
+def image_of(lens: Lens, points: ArrayLike) -> Floats:
+    """Where points of the sensor frame (x forward, y left, z up) are in the image: u, v in pixels.
+
+    NaN for points that are not in front of a pinhole.
+    """
+    x, y, z = np.moveaxis(np.asarray(points, float), -1, 0)
+    if lens.fisheye:
+        flat = np.hypot(y, z)
+        angle = np.minimum(np.arctan2(flat, x), fold_of(True, lens.terms))
+        scale = fisheye_angle(angle, fisheye_terms(lens.terms)) / np.maximum(flat, 1e-300)
+        return np.stack([lens.cx - lens.fx * scale * y, lens.cy - lens.fy * scale * z], axis=-1)
+    ahead = np.where(x > 0.0, x, np.nan)
+    across, down = -y / ahead, -z / ahead
+    if lens.bends:
+        most = fold_of(False, lens.terms)
+        nearer = np.minimum(1.0, most / np.maximum(np.hypot(across, down), 1e-300))
+        across, down, *_ = distort(nearer * across, nearer * down, lens.terms)
+    return np.stack([lens.fx * across + lens.cx, lens.fy * down + lens.cy], axis=-1)
+
+
+@lru_cache(maxsize=64)
+def fold_of(fisheye: bool, terms: tuple[float, ...]) -> float:
+    """How far off the axis the image goes outward: an angle, or a distance over depth."""
+    if fisheye:
+        places = np.linspace(0.0, math.pi, PLACES)
+        out = fisheye_angle(places, fisheye_terms(terms))
+    else:
+        k1, k2, _, _, *others = terms
+        places = np.geomspace(1e-3, FARTHEST, PLACES)
+        with np.errstate(all="ignore"):  # where numbers have no end, they have folded before
+            out, *_ = distort(places, np.zeros(PLACES), (k1, k2, 0.0, 0.0, *others))
+    onward = np.diff(out) > 0.0
+    return float(places[-1] if onward.all() else places[np.argmin(onward)])
 
 
 def kernel_lens(

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sensor_models.camera.depth import DepthCamera
-from sensor_models.camera.sensor import DEPTH_CAMERA, camera_of
+from sensor_models.camera.depth.camera import DepthCamera
+from sensor_models.camera.depth.sensor import DEPTH_CAMERA, camera_of
 from sensor_models.core.clock import SamplingParameters
 from sensor_models.core.named import named_parameters
 from sensor_models.presets import load_preset

@@ -45,6 +45,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.core.quantities import ParameterError, boolean, check, integer, real
+from sensor_models.kernels.compiling import plain
 from sensor_models.kernels.math import sampling
 from sensor_models.kernels.math.sampling import (
     KNOWN_STATES,
@@ -54,6 +55,9 @@ from sensor_models.kernels.math.sampling import (
     same_instant,
 )
 
+#: As plain Python: three assignments take less than the call of a compiled function.
+_take = plain(sampling.take)
+
 __all__ = [
     "KNOWN_STATES",
     "LATEST",
@@ -62,6 +66,7 @@ __all__ = [
     "SampleClock",
     "SamplingParameters",
     "Timeline",
+    "check_step",
     "same_instant",
 ]
 
@@ -98,9 +103,10 @@ class SamplingParameters:
 class SampleClock:
     """Counts the samples of a sensor without a compiled step; the rule itself is compiled."""
 
-    def __init__(self, start: float, rate: float) -> None:
+    def __init__(self, start: float, rate: float, most: int = MOST_FRAMES) -> None:
+        """A step of more than ``most`` samples is refused."""
         check_clock(start, rate)
-        self.rate = rate
+        self.rate, self._most = rate, most
         self._clock = new_clock(start)
         self._tolerance = 0.0
 
@@ -131,6 +137,14 @@ class SampleClock:
         """
         return [(index, self.stamp_of(index)) for index in self.advance(known_time)]
 
+    def stamp_after(self, instant: float) -> float:
+        """The next instant of a sample after another one; infinity if there is no rate."""
+        if not self.rate > 0.0:
+            return math.inf
+        index = math.floor((instant - float(self._clock[sampling.START])) * self.rate)
+        stamps = (self.stamp_of(later) for later in range(max(index, 0), index + 3))
+        return next((s for s in stamps if s > instant and not same_instant(s, instant)), math.inf)
+
     def stamp_of(self, index: int) -> float:
         """The instant of a sample; without a rate, of the newest."""
         start = float(self._clock[sampling.START])
@@ -143,16 +157,15 @@ class SampleClock:
 
         Raises:
             ParameterError: if time went backwards, is not finite, or the first instant is not
-                the start, if float64 cannot distinguish samples, or if there would be more than
-                ``MOST_FRAMES``. The clock then stays as it was.
+                the start, if float64 cannot distinguish samples, or if there would be too many of
+                them. The clock then stays as it was.
         """
         found, first, after, tolerance = sampling.due(
-            self._clock, self.rate, float(known_time), MOST_FRAMES
+            self._clock, self.rate, float(known_time), self._most
         )
         if found >= sampling.NOT_FINITE:
-            refuse_instant(found, self._clock, self.rate, known_time, MOST_FRAMES)
-        # As plain Python: three assignments take less than the call of a compiled function.
-        sampling.take.py_func(self._clock, found, after, float(known_time))
+            refuse_instant(found, self._clock, self.rate, known_time, self._most)
+        _take(self._clock, found, after, float(known_time))
         if found != sampling.REPEATS:
             self._tolerance = tolerance
         return range(first, after)
@@ -181,6 +194,20 @@ def check_clock(start: float, rate: float) -> None:
 def new_clock(start: float) -> Vector:
     """A clock without a known instant, as an array for kernels."""
     return np.array([start, -math.inf, 0.0, 0.0])
+
+
+def check_step(start: float, rate: float, time: float, end: float) -> None:
+    """Refuse a step from ``time`` with more samples than can be taken when its end is known.
+
+    Raises:
+        ParameterError: as ``SampleClock.advance`` of the step's end.
+    """
+    if not rate > 0.0:
+        return
+    first = math.floor((time - start) * rate) + 1.0  # that is due after ``time``
+    clock = np.array([start, time, max(first, 0.0), 1.0])
+    if refusal := sampling.check(clock, rate, end, MOST_FRAMES):
+        refuse_instant(refusal, clock, rate, end, MOST_FRAMES)
 
 
 def check_clock_state(saved: Vector) -> None:
@@ -257,6 +284,11 @@ class Timeline:
                 )
             samples.append((index, stamp, sampled))
         return samples
+
+    def revise(self, values: Vector | None) -> None:
+        """Take another state for that at the newest known instant; samples stay as they are."""
+        if values is not None:
+            self._values = values
 
     @property
     def state(self) -> dict[str, Vector]:

@@ -35,7 +35,7 @@ def _value(name: str, quantity: Quantity, given: Any) -> Any:
     if quantity.choices is not None and given in quantity.choices.__members__:
         return quantity.choices[given]
     if not isinstance(given, str) or quantity.kind == "string":
-        return given
+        return quantity.typed(name, given)
     try:
         if quantity.kind == "boolean":
             return SWITCHES[given.lower()]
@@ -57,7 +57,10 @@ def setting(text: str) -> tuple[str, str]:
 def converted(
     known: Mapping[str, Quantity], values: Mapping[str, Any], origin: str
 ) -> dict[str, Any]:
-    """Values of a preset as a sensor takes them, each checked; choices are given by item name."""
+    """Values of a preset as a sensor takes them, each checked; choices are given by item name.
+
+    ``origin`` is where the values are from: a message begins with it.
+    """
     found = {}
     for name, value in values.items():
         if name not in known:
@@ -66,7 +69,10 @@ def converted(
         if choices is not None and value not in choices.__members__:
             names = ", ".join(choices.__members__)
             raise ParameterError(f"{origin}: {name} = {value!r} is none of {names}")
-        found[name] = choices[value] if choices is not None else value
+        try:
+            found[name] = known[name].typed(name, value) if choices is None else choices[value]
+        except ParameterError as error:
+            raise ParameterError(f"{origin}: {error}") from None
         refusal = known[name].refusal(name, found[name])
         if refusal is not None:
             raise ParameterError(f"{origin}: {refusal}")

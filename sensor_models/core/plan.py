@@ -62,7 +62,6 @@ class Plan:
         extra: held values that only Python can provide (``Step.give``, or its ``resolve``).
         nowhere: names of numbers of a sample that are not outputs, after those of the reading.
         is_body: whether ``truth`` is the state of a body, beginning like ``BodyState``.
-        needs_velocities: whether a body that moves without velocities is worth a warning.
         own: further words of the table, numbers or arrays, by their place.
     """
 
@@ -78,7 +77,6 @@ class Plan:
     extra: Floats = field(default_factory=lambda: np.empty(0))
     nowhere: int = 0
     is_body: bool = False
-    needs_velocities: bool = False
     own: Mapping[int, int | Values] = field(default_factory=dict)
 
     def held(self) -> list[tuple[str, int]]:

@@ -23,8 +23,11 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
+from numbers import Real
 from operator import attrgetter, itemgetter
 from typing import Any, Literal
+
+import numpy as np
 
 #: Stands for "no limit" where a default must be a finite number.
 NO_LIMIT = 1e300
@@ -62,6 +65,31 @@ class Quantity:
         for component, part in zip(self.components, value, strict=True):
             yield f"{self.name}.{component}", part
 
+    def typed(self, name: str, given: Any) -> Any:
+        """A scalar as this kind of quantity has it: a whole number given for a real is a float.
+
+        Files tell 3 from 3.0, and compiled code is made for one of them, so values that come from
+        outside must have the type of what they are for.
+
+        Raises:
+            ParameterError: for a value of another kind. A Boolean is no number.
+        """
+        if self.kind == "choice":
+            return given  # which items there are is said by ``refusal``
+        is_number = isinstance(given, Real) and not isinstance(given, bool)
+        try:
+            if self.kind == "real" and is_number:
+                return float(given)
+            if self.kind == "integer" and is_number and given == int(given):
+                return int(given)
+        except (OverflowError, ValueError):
+            pass  # infinite, or not a number, or more than a float can hold
+        if self.kind == "boolean" and isinstance(given, (bool, np.bool_)):
+            return bool(given)
+        if self.kind == "string" and isinstance(given, str):
+            return given
+        raise ParameterError(f"{name} = {_shown(given)} must be {_NEEDED[self.kind]}")
+
     def refusal(self, name: str, value: Any) -> str | None:
         """Why a scalar value is not allowed, as a sentence; None if it is."""
         if self.choices is not None:
@@ -88,6 +116,24 @@ class Quantity:
         if high:
             return f"at most {_short(self.maximum)}{unit}"
         return "any finite number"
+
+
+#: What a value must be, for messages, by the kind of its quantity.
+_NEEDED = {
+    "real": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "string": "a text",
+}
+
+
+def _shown(given: Any) -> str:
+    """A value of any kind, for messages."""
+    try:
+        text = repr(given)
+    except ValueError:  # Python does not write numbers of thousands of digits
+        return f"a number of {given.bit_length()} bits"
+    return text if len(text) <= 100 else f"{text[:100]}..."
 
 
 def _short(number: float) -> str:

@@ -53,6 +53,8 @@ class Inputs(NamedTuple):
     before: Held
     #: The end of the step that they belong to; None if there is no step, as at the start.
     end: float | None = None
+    #: The state at the instant before as it is known only now, if it has become better known.
+    revised: Vector | None = None
 
 
 def _ignore(message: str) -> None:
@@ -90,8 +92,9 @@ class Setup:
     identity: str
     #: The instant at which sampling starts.
     start: float = 0.0
-    #: Whether the files of frames are wanted.
+    #: Whether the files of frames are wanted, and whether only the frames in memory.
     files: bool = False
+    in_memory: bool = False
     #: Takes warnings: sentences about settings that are allowed but rarely intended.
     warn: Callable[[str], None] = _ignore
 
@@ -118,6 +121,16 @@ class Sensor(Protocol):
 
     def close(self) -> None:
         """Release what the sensor holds."""
+
+
+class TakesFrames(Protocol):
+    """What a sensor of frames may have besides."""
+
+    def complete_after(self, instant: float) -> float:
+        """The next instant at which a frame can be complete; infinity if that is not known.
+
+        A frame is complete when the inputs at that instant are known.
+        """
 
 
 class SampledModel(Protocol):
@@ -176,6 +189,7 @@ class SampledSensor:
         timeline, model = self._timeline, self._model
         before = timeline.state, model.state
         try:
+            timeline.revise(inputs.revised)
             for index, stamp, state in timeline.push(t1, inputs.state):
                 if index == 0:
                     model.reset()  # the initial state may be given twice: the later one counts

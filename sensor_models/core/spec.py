@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sensor_models.core.body import BodyParameters, EulerAngles
 from sensor_models.core.clock import SamplingParameters
+from sensor_models.core.frames import BodyState
 from sensor_models.core.quantities import (
     ParameterError,
     Quantity,
@@ -122,7 +124,8 @@ class LogParameters:
     log: str = string(
         "",
         "Path of a log that results go to, which sensors of one process may share: a file for"
-        " Foxglove if it ends with .mcap, else the directory of a bag of ROS 2; empty for none",
+        " Foxglove if it ends with .mcap, a server for its viewer if it is an address such as"
+        " ws://127.0.0.1:8765, else the directory of a bag of ROS 2; empty for none",
     )
     log_body: str = string("base_link", "Name of the body's frame in the log")
 
@@ -173,7 +176,7 @@ class MessagePorts(Protocol):
 
 
 def all_depend(output: str, given: str) -> bool:
-    """Whether an output depends on an input, for sensors whose outputs depend on all inputs."""
+    """Whether an output depends on an input at the start: on all, if nothing else is said."""
     del output, given
     return True
 
@@ -201,9 +204,11 @@ class SensorSpec:
     texts: tuple[Any, ...] = ()
     #: Outputs that name further files of the newest frame, with the suffixes of these files.
     more_files: tuple[tuple[Group, str], ...] = ()
+    #: Parts of its frames that tools can have without files (``output.frame_binaries``).
+    binaries: tuple[Any, ...] = ()
     #: Messages in memory for other tools, if it has any (``messages.ports``).
     messages: MessagePorts | None = None
-    #: Whether an output depends on an input.
+    #: Whether sample 0 of an output depends on an input.
     depends: Callable[[str, str], bool] = all_depend
     #: Whether its step is compiled: ``create`` makes a ``stepped.SteppedSensor``.
     compiled: bool = False
@@ -215,15 +220,22 @@ class SensorSpec:
     @property
     def all_parameters(self) -> tuple[Group, ...]:
         """Its own parameters, then those that all sensors have, then those of the sinks."""
+        body = (Group(BodyParameters),) if self.has_body else ()
         shared = Group(PresetParameters), Group(SamplingParameters), Group(LogParameters)
         messages = () if self.messages is None else self.messages.parameters
-        return (*self.parameters, *shared, *self.sinks, *messages)
+        return (*self.parameters, *body, *shared, *self.sinks, *messages)
 
     @property
     def inputs(self) -> tuple[Group, ...]:
         """All inputs."""
         messages = () if self.messages is None else self.messages.inputs
-        return (*self.state, *self.held, *messages)
+        angles = (Group(EulerAngles),) if self.has_body else ()
+        return (*self.state, *angles, *self.held, *messages)
+
+    @property
+    def has_body(self) -> bool:
+        """Whether it is mounted on a body, whose state comes first in ``state``."""
+        return self.state[:1] == (Group(BodyState),)
 
     @property
     def outputs(self) -> tuple[Group, ...]:
@@ -248,12 +260,17 @@ class SensorSpec:
         """Whether there is always a scene: without a handle, the one that is named."""
         return any(name == SCENE and start for name, _, start in scalars_of(self.parameters))
 
-    def inputs_of(self, output: str) -> list[str]:
-        """The inputs that an output depends on; numbers, times and files depend on none."""
-        own = (Group(SampleOutputs), Group(FrameOutputs), *(g for g, _ in self.more_files))
-        if any(output == name for name, _, _ in scalars_of(own)):
+    def known_at_start(self, output: str) -> list[str]:
+        """The inputs and parameters that sample 0 of an output depends on.
+
+        The number and the time of the sample depend on none. Frames are taken in steps, so their
+        outputs keep their start values until then.
+        """
+        counted = any(output == name for name, _, _ in Group(SampleOutputs).scalars())
+        if counted or self.frames is not None:
             return []
-        return [name for name, _, _ in scalars_of(self.inputs) if self.depends(output, name)]
+        inputs = [name for name, _, _ in scalars_of(self.inputs) if self.depends(output, name)]
+        return [*inputs, *(name for name, _, _ in scalars_of(self.all_parameters))]
 
     def start_state(self) -> NDArray[np.float64]:
         """The state that the inputs start with."""

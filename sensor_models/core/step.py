@@ -24,6 +24,19 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sensor_models.core.body import (
+    AS_CONNECTED,
+    COMPLETED,
+    IDLE_ANGLES,
+    IDLE_QUATERNION,
+    NO_ORIENTATION,
+    ROLL_PITCH_YAW,
+    BodyParameters,
+    OrientationInput,
+    checked_seen,
+    forget_second,
+    orientation_of_angles,
+)
 from sensor_models.core.clock import (
     SamplingParameters,
     check_clock,
@@ -37,22 +50,26 @@ from sensor_models.core.plan import SAMPLE_COUNT, Floats, Plan, Storage, Values
 from sensor_models.core.quantities import ParameterError
 from sensor_models.kernels.math import sampling
 from sensor_models.kernels.math import stepping as at
+from sensor_models.kernels.math.body_port import SETTLED
 from sensor_models.kernels.math.faults import FAULT_SIZE
-from sensor_models.kernels.math.motion import ORIENTATION
+from sensor_models.kernels.math.motion import BODY_SIZE, ORIENTATION
 
 #: A step is refused if it has more samples, or inputs of low-passes: it would take a minute.
 MOST_SAMPLES = 10_000_000
 #: How many samples wait for the sink before Python is entered.
 RING_ROWS = 1024
 
-_CAST: tuple[Callable[[float], Any], ...] = (float, int, bool, float)
-
-NO_MOTION = (
-    "the position or the orientation of the body changes while all its velocities are 0, as if "
-    "they were not connected: a gyroscope reads 0, and an accelerometer gravity alone; connect "
-    "body.velocity and body.angular_velocity, or set velocities to from_poses"
+#: What a step may have to tell once, by the numbers of ``stepping``.
+WARNINGS = (
+    *COMPLETED,
+    IDLE_ANGLES,
+    IDLE_QUATERNION,
+    "joint.position never changes while joint.velocity is not 0, as if it was not connected: an"
+    " encoder reads positions alone; connect joint.position, an integral of the velocity if there"
+    " is nothing else",
 )
-NO_ORIENTATION = "body.orientation is all zeros, as if not connected: taken as 1, 0, 0, 0"
+
+_CAST: tuple[Callable[[float], Any], ...] = (float, int, bool, float)
 
 
 def _ignore(message: str) -> None:
@@ -90,6 +107,7 @@ class Step:
         rows: int = RING_ROWS,
         watched: Sequence[str] = (),
         resolve: Callable[[tuple[int, ...]], Floats] | None = None,
+        body: BodyParameters = AS_CONNECTED,
     ) -> None:
         """Make the arrays of a run.
 
@@ -104,9 +122,10 @@ class Step:
             rows: how many samples wait for the sink before Python is entered.
             watched: names of Integers; when one of them changes, ``resolve`` is called.
             resolve: returns the plan's ``extra`` values for those of ``watched``, or refuses.
+            body: how the inputs of a body are understood.
         """
         check_clock(start, plan.rate)
-        self._plan = plan
+        self._plan, self._body = plan, body
         self._storage = storage if storage is not None else Storage.of(plan)
         self._warn = warn if warn is not None else _ignore
         self._sink, self._resolve, self._most = sink, resolve, most
@@ -151,7 +170,9 @@ class Step:
             **self._sizes(),
             at.AT_END: int(at_end),
             at.IS_BODY: int(self._plan.is_body),
-            at.TOLD_OF_MOTION: int(not self._plan.needs_velocities),
+            at.TOLD_OF_MOTION: self._body.told,
+            at.POLICY: self._body.policy,
+            **self._angles(),
             **self._plan.own,
         }
         table = np.zeros(at.TABLE_SIZE, np.int64)
@@ -160,6 +181,22 @@ class Step:
         self._alive = words  # keeps alive what the addresses point to
         self._context = int(table.ctypes.data)
         return table
+
+    def _angles(self) -> dict[int, int | Values]:
+        """Where the angles of the body are if they count, and the orientation that does not."""
+        angles = [(f"body.euler.{part}", at.REAL) for part in ROLL_PITCH_YAW]
+        vector = [(f"body.orientation.{axis}", at.REAL) for axis in "xyz"]
+        if not self._plan.is_body:
+            return {}
+        if self._body.orientation_input == OrientationInput.euler:
+            return {
+                at.EULER: self._places(angles),
+                at.IDLE: self._places(vector),
+                at.IDLE_NUMBER: at.QUATERNION_IDLE,
+            }
+        if angles[0][0] not in self._storage.places:  # a sensor without an FMU around it
+            return {}
+        return {at.IDLE: self._places(angles), at.IDLE_NUMBER: at.ANGLES_IDLE}
 
     def _addresses(self) -> dict[int, int | Values]:
         """The arrays of the table."""
@@ -235,6 +272,11 @@ class Step:
         """The end of the last step, or the start."""
         return float(self._clock[at.END])
 
+    @property
+    def newest(self) -> tuple[float, Floats]:
+        """The newest known state with its instant, in a copy."""
+        return float(self._clock[sampling.LATEST]), self._known[at.BEFORE].copy()
+
     # ---- steps -------------------------------------------------------------------------------
 
     def observe(self, time: float, end: float | None = None) -> None:
@@ -260,11 +302,30 @@ class Step:
         self._do(time, duration)
 
     def _do(self, time: float, duration: float) -> None:
-        code = self._call(time, duration)
-        if code == at.RING_IS_FULL:
-            self._do_in_blocks(time, duration)
-        elif code != at.DONE:
-            self._refuse(code, time, duration)
+        try:
+            code = self._call(time, duration)
+            if code == at.RING_IS_FULL:
+                self._do_in_blocks(time, duration)
+            elif code != at.DONE:
+                self._refuse(code, time, duration)
+        except BaseException:
+            is_start = self._clock[sampling.KNOWN_STATES] == 1.0
+            if self._completes and (is_start or self._begins_anew):
+                forget_second(self._known, is_start=is_start)
+            raise
+
+    @property
+    def _begins_anew(self) -> bool:
+        """Whether motion begins with the second state (``kernels.math.body_port``)."""
+        clock = self._clock
+        is_second = clock[sampling.KNOWN_STATES] == 2.0
+        return bool(is_second and clock[at.OLDER_TIME] == clock[sampling.LATEST])
+
+    @property
+    def _completes(self) -> bool:
+        """Whether something that was left out of the state of a body was completed."""
+        is_body = self._known.shape[1] >= BODY_SIZE
+        return is_body and bool(self._table[at.COMPLETED] != SETTLED)
 
     def _call(self, time: float, duration: float) -> int:
         """Call the compiled step until it needs no more help from Python."""
@@ -274,8 +335,9 @@ class Step:
                 self._table[at.TOLD_OF_ORIENTATION] = 1
                 self._warn(NO_ORIENTATION)
             elif code == at.WARN_MOTION:
-                self._table[at.TOLD_OF_MOTION] = 1
-                self._warn(NO_MOTION)
+                thing = int(self._table[at.REFUSED])
+                self._table[at.TOLD_OF_MOTION] |= 1 << thing
+                self._warn(WARNINGS[thing])
             elif code == at.WATCHED_CHANGED:
                 self._look_closer()
             else:
@@ -299,7 +361,7 @@ class Step:
             if code != at.DONE:
                 self._refuse(code, time, duration)
         except BaseException:
-            self._table[at.RING_FILL] = self._table[at.IS_NEW] = 0
+            self._table[at.RING_FILL] = self._table[at.IS_NEW] = self._table[at.CONTINUES] = 0
             self._put(before)
             if self._sink is not None:
                 self._sink.rewind(first)
@@ -360,6 +422,9 @@ class Step:
         if code == at.BAD_ORIENTATION:
             w, x, y, z = self._known[at.NOW, ORIENTATION : ORIENTATION + 4].tolist()
             normalised_orientation(w, x, y, z)
+        if code == at.BAD_ANGLES:
+            arrays, places = self._storage.arrays[at.REAL], self._alive[at.EULER]
+            orientation_of_angles(arrays[places])
         if code == at.BAD_HELD:
             held = self._plan.held()
             name = held[refused][0] if refused < len(held) else "a value that belongs to the scene"
@@ -406,6 +471,8 @@ class Step:
         check_clock_state(saved["clock"][: sampling.CLOCK_SIZE])
         if not np.isfinite(saved["clock"][sampling.CLOCK_SIZE :]).all():
             raise StepError("the state's clock is not finite")
+        if self._plan.is_body:
+            checked_seen(saved["known"])
         for number in range(len(self._plan.faults)):
             self._check_fault(saved["held"], number)
         self.flush()

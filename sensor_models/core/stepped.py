@@ -5,10 +5,12 @@ array of the state and as groups; in an FMU the step reads them where the variab
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import NDArray
 
+from sensor_models.core.body import AS_CONNECTED, BodyParameters, OrientationInput
 from sensor_models.core.plan import Floats, Plan, Storage
 from sensor_models.core.sensor import Arrays, Held, Inputs, Result, Setup
 from sensor_models.core.step import Sink, Step
@@ -56,7 +58,12 @@ class SteppedSensor:
         self.extra_of = extra_of
         self._collector = _Collector(self)
         self._storage = Storage.of(plan)
-        self._step = self.step(storage=self._storage, sink=self._collector, most=MOST_RESULTS)
+        #: How the inputs of a body are understood; the contract's are quaternions.
+        self.body = setup.parameters.of(BodyParameters) if plan.is_body else AS_CONNECTED
+        contract = replace(self.body, orientation_input=OrientationInput.quaternion)
+        self._step = self.step(
+            body=contract, storage=self._storage, sink=self._collector, most=MOST_RESULTS
+        )
         self._held: Held | None = None
 
     def step(
@@ -66,6 +73,7 @@ class SteppedSensor:
         sink: Sink | None = None,
         watched: Sequence[str] = (),
         resolve: Callable[[tuple[int, ...]], Floats] | None = None,
+        body: BodyParameters | None = None,
         **others: Any,
     ) -> Step:
         """A step of this sensor on the values of a storage; all steps share the model's state."""
@@ -78,6 +86,7 @@ class SteppedSensor:
             sink=sink,
             watched=watched,
             resolve=resolve,
+            body=self.body if body is None else body,
             **others,
         )
 

@@ -1,6 +1,6 @@
-"""``python -m sensor_models.gnss``: see ``sensor_models.pictures.gnss_command``."""
+"""``python -m sensor_models.gnss``: see ``sensor_models.tools.pictures.gnss_command``."""
 
-from sensor_models.pictures.gnss_command import main
+from sensor_models.tools.pictures.gnss_command import main
 
 if __name__ == "__main__":
     main()

@@ -22,6 +22,7 @@ from sensor_models.core.quantities import ParameterError
 from sensor_models.core.random import stream_key
 from sensor_models.gnss import rinex
 from sensor_models.gnss.constellation import Constellation, read_yuma, walker_constellation
+from sensor_models.gnss.corruption import ReportErrors
 from sensor_models.gnss.mirrors import find_mirrors, opaque_materials
 from sensor_models.gnss.parameters import (
     ConstellationChoice,
@@ -29,8 +30,8 @@ from sensor_models.gnss.parameters import (
     GnssReading,
     Multipath,
 )
-from sensor_models.gnss.texts import Texts
-from sensor_models.kernels.gnss import dilution, multipath, receiver
+from sensor_models.gnss.texts import Texts, week_time
+from sensor_models.kernels.gnss import corruption, dilution, multipath, receiver
 from sensor_models.kernels.gnss import layout as at
 from sensor_models.kernels.gnss import sky as above
 from sensor_models.kernels.tracing.scene_view import SceneView
@@ -46,7 +47,13 @@ def constellation_of(parameters: GnssParameters) -> Constellation:
     return walker_constellation(parameters.constellation)
 
 
-def pack(parameters: GnssParameters, mount: MountParameters, *, start: float = 0.0) -> Floats:
+def pack(
+    parameters: GnssParameters,
+    mount: MountParameters,
+    errors: ReportErrors | None = None,
+    *,
+    start: float = 0.0,
+) -> Floats:
     """The parameters as the kernels take them."""
     packed = np.zeros(at.PARAMETERS_SIZE)
     packed[at.LEVER : at.LEVER + 3] = mount.position
@@ -58,7 +65,7 @@ def pack(parameters: GnssParameters, mount: MountParameters, *, start: float = 0
     packed[at.VELOCITY_CORRELATED] = parameters.velocity_correlated
     packed[at.RANGE_CORRELATED] = parameters.range_correlated
     packed[at.RANGE_WHITE] = parameters.range_white
-    packed[at.TIME_OF_WEEK] = parameters.time_of_week - start
+    packed[at.TIME_OF_WEEK] = week_time(parameters) - start
     packed[at.LEAST_SINE] = math.sin(parameters.elevation_mask)
     packed[at.MULTIPATH] = parameters.multipath
     packed[at.NLOS_PROBABILITY] = parameters.nlos_probability
@@ -68,6 +75,7 @@ def pack(parameters: GnssParameters, mount: MountParameters, *, start: float = 0
     packed[at.LEAST_SATELLITES] = parameters.rtk_minimum_satellites
     packed[at.DROPOUT_INTERVAL] = parameters.dropout_interval
     packed[at.DROPOUT_DURATION] = parameters.dropout_duration
+    packed[at.CORRUPTION :] = (errors or ReportErrors()).pack()
     return packed
 
 
@@ -141,6 +149,7 @@ class Gnss:
         seed: the run's seed.
         sensor: identity of the sensor; sensors that share it share their noise.
         rays: the scene that hides satellites, None for open sky.
+        errors: of what is reported, on top of those of the receiver.
         start: the time that ``time_of_week`` and ``utc_start`` belong to, s.
     """
 
@@ -153,6 +162,7 @@ class Gnss:
         seed: int = 0,
         sensor: str = "gnss",
         rays: RayScene | None = None,
+        errors: ReportErrors | None = None,
         start: float = 0.0,
     ) -> None:
         self.parameters = parameters
@@ -160,7 +170,7 @@ class Gnss:
         self._start, self._texts = start, Texts(parameters, self.constellation)
         self._is_first = True  # whether the newest sample is number 0
         self._keys, self._work = new_keys(seed, sensor), new_work()
-        self._packed = pack(parameters, mount or MountParameters(), start=start)
+        self._packed = pack(parameters, mount or MountParameters(), errors, start=start)
         sees = rays is not None and parameters.sky_visibility
         self._world = pack_world(origin or Georeference(), has_scene=sees)
         self._scene = HidingScene(rays, parameters.multipath) if rays is not None and sees else None
@@ -259,12 +269,15 @@ class Gnss:
             time, body, index = float(times[done]), states[done], first_index + done
             # A sample that is refused changes nothing, and so is refused again.
             self._refuse(self._begin(index, time, body), time, body)
+        corruption.corrupt_rows(self._packed[at.CORRUPTION :], readings[:, at.LATITUDE :])
         return readings
 
     @property
     def reading(self) -> GnssReading:
         """The newest sample, without its texts."""
-        return reading_of(self._state[at.LATITUDE : at.IN_USE].tolist())
+        rows = self._state[np.newaxis, at.LATITUDE : at.IN_USE].copy()
+        corruption.corrupt_rows(self._packed[at.CORRUPTION :], rows)
+        return reading_of(rows[0].tolist())
 
     def with_texts(self, reading: GnssReading) -> GnssReading:
         """A reading of the newest sample with the texts that the parameters ask for."""

@@ -148,5 +148,5 @@ def gsa(fix: NmeaFix) -> list[str]:
 
 
 def sentences(fix: NmeaFix) -> str:
-    """All sentences of a fix, one behind the other."""
+    """The sentences of a fix, one after the other."""
     return "".join([gga(fix), rmc(fix), *gsa(fix)])

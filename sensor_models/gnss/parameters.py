@@ -32,7 +32,7 @@ R95_OVER_SIGMA = math.sqrt(2.0 * math.log(20.0))
 
 
 class ErrorMode(IntEnum):
-    """What the error of the position is made of."""
+    """How the error of the position is modelled."""
 
     off = 0
     fixed = 1
@@ -50,7 +50,7 @@ class ConstellationChoice(IntEnum):
 
 
 class Multipath(IntEnum):
-    """What happens to satellites that the scene hides."""
+    """How satellites that the scene hides are treated."""
 
     none = 0
     bias = 1
@@ -138,7 +138,8 @@ class GnssParameters:
     time_of_week: float = real(
         0.0,
         "s",
-        "GPS time of week at the start, which places the satellites",
+        "GPS time of week at the start, which places the satellites; 0 is that of utc_start, if "
+        "utc_start is set or an almanac is read",
         minimum=0.0,
         maximum=604800.0,
     )

@@ -10,13 +10,21 @@ for all of them.
 Source: RINEX 3.04 (IGS and RTCM-SC104, 2018), tables A2 and A3.
 """
 
+import bisect
 import datetime
 from collections.abc import Iterator, Sequence
 
 from sensor_models.gnss.constellation import GLONASS, Satellite
 
-#: GPS time minus UTC since 2017; no leap second has been announced since.
-LEAP_SECONDS = 18
+#: The days (UTC) from which on GPS time has been one second more ahead of UTC, from 0 in 1980 to 18
+#: since 2017; no further leap second has been announced (IERS, Bulletin C).
+LEAPS = (
+    *("1981-07-01", "1982-07-01", "1983-07-01", "1985-07-01", "1988-01-01", "1990-01-01"),
+    *("1991-01-01", "1992-07-01", "1993-07-01", "1994-07-01", "1996-01-01", "1997-07-01"),
+    *("1999-01-01", "2006-01-01", "2009-01-01", "2012-07-01", "2015-07-01", "2017-01-01"),
+)
+_LEAPS = [datetime.datetime.fromisoformat(f"{day}T00:00:00+00:00") for day in LEAPS]
+_SECOND = datetime.timedelta(seconds=1)
 GPS_EPOCH = datetime.datetime(1980, 1, 6, tzinfo=datetime.timezone.utc)
 WEEK = 604800
 
@@ -25,7 +33,18 @@ Observation = tuple[Satellite, float]
 
 def gps_time(utc: datetime.datetime) -> datetime.datetime:
     """The GPS time of an instant, as calendars write it."""
-    return utc + datetime.timedelta(seconds=LEAP_SECONDS)
+    return utc + leap_seconds(utc) * _SECOND
+
+
+def leap_seconds(utc: datetime.datetime) -> int:
+    """GPS time minus UTC at an instant."""
+    return bisect.bisect_right(_LEAPS, utc)
+
+
+def utc_time(gps: datetime.datetime) -> datetime.datetime:
+    """The UTC of an instant of GPS time; a leap second has the time of the second before it."""
+    begun = [day + ahead * _SECOND for ahead, day in enumerate(_LEAPS)]  # of each leap second
+    return gps - bisect.bisect_right(begun, gps) * _SECOND
 
 
 def time_of_week(utc: datetime.datetime) -> float:
@@ -33,9 +52,8 @@ def time_of_week(utc: datetime.datetime) -> float:
     return (gps_time(utc) - GPS_EPOCH).total_seconds() % WEEK
 
 
-def epoch(utc: datetime.datetime, observations: Sequence[Observation]) -> str:
-    """The pseudoranges of one instant."""
-    time = gps_time(utc)
+def epoch(time: datetime.datetime, observations: Sequence[Observation]) -> str:
+    """The pseudoranges of one instant of GPS time."""
     seconds = time.second + time.microsecond * 1e-6
     lines = [f"> {time:%Y %m %d %H %M}{seconds:11.7f}  0{len(observations):3d}"]
     lines += [f"{satellite.name}{distance:14.3f}  " for satellite, distance in observations]
@@ -52,7 +70,7 @@ def header(
 
     Args:
         satellites: all that may be observed.
-        start: UTC of the first epoch.
+        start: GPS time of the first epoch.
         position: about where the antenna is, Earth-fixed, m.
         interval: time from one epoch to the next in s, 0 if it varies.
     """
@@ -70,7 +88,7 @@ def _header(
     letters = sorted({satellite.system.letter for satellite in satellites})
     kind = letters[0] if len(letters) == 1 else "M"
     yield f"{3.04:9.2f}{'':11}{'OBSERVATION DATA':20}{kind}", "RINEX VERSION / TYPE"
-    yield f"{'sensor-fmus':20}{'':20}{start:%Y%m%d %H%M%S} UTC", "PGM / RUN BY / DATE"
+    yield f"{'sensor-fmus':20}{'':20}{utc_time(start):%Y%m%d %H%M%S} UTC", "PGM / RUN BY / DATE"
     yield "simulated", "MARKER NAME"
     yield "", "OBSERVER / AGENCY"
     yield f"{'0':20}{'simulated':20}{'0':20}", "REC # / TYPE / VERS"
@@ -81,9 +99,8 @@ def _header(
         yield f"{letter}  {1:3d} C1C", "SYS / # / OBS TYPES"
     if interval > 0.0:
         yield f"{interval:10.3f}", "INTERVAL"
-    time = gps_time(start)
-    seconds = time.second + time.microsecond * 1e-6
-    fields = (time.year, time.month, time.day, time.hour, time.minute)
+    seconds = start.second + start.microsecond * 1e-6
+    fields = (start.year, start.month, start.day, start.hour, start.minute)
     stamp = "".join(f"{field:6d}" for field in fields)
     yield f"{stamp}{seconds:13.7f}     GPS", "TIME OF FIRST OBS"
     yield from _glonass_slots(satellites)

@@ -4,29 +4,29 @@ Model: ``kernels.gnss.receiver``. A scene hides satellites and may say where on 
 world is; the parameters ``origin.*`` win over that, if one of them is not zero. Without a scene
 the sky is open. Movable bodies hide satellites where they were at the instant of the sample.
 
-Faults act on what the receiver reports, and so on its NMEA sentences, but neither on the receiver
-itself nor on its pseudoranges. A sample comes out after the latency (``kernels.gnss.latency``); its
-number and its instant stay those of its measurement, and those that are on their way when a run
-ends never come out.
+Constant errors, codes, limits and faults act on what the receiver reports, and so on its NMEA
+sentences, but neither on the receiver itself nor on its pseudoranges. A sample comes out after the
+latency (``kernels.gnss.latency``); its number and its instant stay those of its measurement, and
+those that are on their way when a run ends never come out.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.core.frames import IDENTITY, BodyState, MountParameters
+from sensor_models.core.exports import warm
+from sensor_models.core.frames import BodyState, MountParameters
 from sensor_models.core.georeference import Georeference
 from sensor_models.core.placement import PlacementParameters, placed
 from sensor_models.core.sensor import Result, Setup
 from sensor_models.core.spec import PACKAGES, SCENE_PACKAGES, Group, SensorSpec
 from sensor_models.core.stepped import SteppedSensor
+from sensor_models.gnss.corruption import ReportErrors
 from sensor_models.gnss.gnss import (
-    Gnss,
     HidingScene,
     constellation_of,
     new_keys,
@@ -35,20 +35,17 @@ from sensor_models.gnss.gnss import (
     pack_world,
     reading_of,
 )
-from sensor_models.gnss.parameters import ErrorMode, GnssParameters, GnssReading, Multipath
+from sensor_models.gnss.parameters import GnssParameters, GnssReading, Multipath
 from sensor_models.gnss.step import FAULTS, ReceiverStep, receiver_plan
-from sensor_models.gnss.texts import Texts
+from sensor_models.gnss.texts import Texts, warnings_of, week_time
 from sensor_models.kernels.gnss import layout as of
 from sensor_models.kernels.gnss import sky as above
 from sensor_models.kernels.gnss.steps import VALUES
 from sensor_models.output.records import Column, RecordParameters
 from sensor_models.output.text_logs import TextFile
 from sensor_models.scene.history import MovingBodies, Sight
-from sensor_models.scene.pose_memory import BODY_SIZE
 from sensor_models.scene.registry import SceneHandle
-from sensor_models.scene.tracing import RayScene
 from sensor_models.sight.scene import OptionalScene, SceneNumber
-from sensor_models.sight.smallest import moved_bodies, smallest_scene
 
 Floats = NDArray[np.float64]
 
@@ -78,6 +75,8 @@ class GnssSensor(SteppedSensor):
 
     def __init__(self, setup: Setup) -> None:
         own = self._parameters = setup.parameters.of(GnssParameters)
+        for warning in warnings_of(own):
+            setup.warn(warning)
         self._origin = setup.parameters.of(Georeference)
         self._constellation = constellation_of(own)
         self._texts = Texts(own, self._constellation)
@@ -91,7 +90,7 @@ class GnssSensor(SteppedSensor):
         self._sight, self._follows = Sight(), False
         self._made: tuple[Any, tuple[str, str]] = ((), ("", ""))
         if own.sky_visibility:
-            _load_kernels()
+            warm(setup.spec.name)
         plan = self._new_plan(setup)
         self._place = plan.state[of.PLACE : of.PLACE + above.PLACE_SIZE]
         count = len(self._constellation.orbits)
@@ -103,9 +102,10 @@ class GnssSensor(SteppedSensor):
         """The plan of the step."""
         own, seed, identity = self._parameters, setup.sampling.seed, setup.identity
         mount = setup.parameters.of(MountParameters)
+        errors = setup.parameters.of(ReportErrors)
         mount = placed(mount, setup.parameters.of(PlacementParameters), seed, identity)
         return receiver_plan(
-            pack(own, mount, start=setup.start),
+            pack(own, mount, errors, start=setup.start),
             new_keys(seed, identity),
             self._constellation.orbits,
             new_work(),
@@ -114,13 +114,14 @@ class GnssSensor(SteppedSensor):
             latency_is=own.latency,
             ranges=self._texts.wanted or self._recorded,
             texts=self._texts.wanted,
+            limited=errors.limited,
         )
 
     def step(self, **given: Any) -> ReceiverStep:
         """The step of this receiver, on values that lie somewhere; they share its state."""
         setup = self._setup
-        here = {"start": setup.start, "warn": setup.warn}
-        self._step_of_run = ReceiverStep(self, self._plan, setup.sampling, **here, **given)
+        here = {"start": setup.start, "warn": setup.warn, "body": self.body}
+        self._step_of_run = ReceiverStep(self, self._plan, setup.sampling, **{**here, **given})
         return self._step_of_run
 
     # ---- scenes ------------------------------------------------------------------------------
@@ -184,7 +185,7 @@ class GnssSensor(SteppedSensor):
             self._follows = True
 
     def bodies(self, since: float) -> Floats:
-        """What is known of the bodies of the scene of now."""
+        """The known motion of the bodies of the present scene."""
         self._follows = False
         self._follow(since)
         return self._sight.state
@@ -206,7 +207,7 @@ class GnssSensor(SteppedSensor):
         """Take over what was known of bodies, in a run that started then."""
         self._sight, self._start = sight, start
         # An instance that is made from a state was not there at the start.
-        self._plan.parameters[of.TIME_OF_WEEK] = self._parameters.time_of_week - start
+        self._plan.parameters[of.TIME_OF_WEEK] = week_time(self._parameters) - start
 
     # ---- results -----------------------------------------------------------------------------
 
@@ -255,16 +256,6 @@ class GnssSensor(SteppedSensor):
         self._scenes.clear()
 
 
-@cache
-def _load_kernels() -> None:
-    """Compile or load what a sample in a scene may need, once, and not in a step."""
-    parameters = GnssParameters(error_mode=ErrorMode.pseudorange, multipath=Multipath.image)
-    scene = smallest_scene()
-    body = np.array([0.0, 0.0, 0.0, *IDENTITY, *[0.0] * (BODY_SIZE - 7)])
-    with RayScene(scene, threads=1) as rays:
-        Gnss(parameters, rays=rays).measure(0, 0.0, body, moved_bodies(scene))
-
-
 def _depends(output: str, given: str) -> bool:
     """A fault touches its own signal and the sentences, and nothing touches ranges but motion."""
     if not given.startswith("fault."):
@@ -280,6 +271,7 @@ GNSS = SensorSpec(
     held=(Group(SceneNumber), *FAULTS),
     parameters=(
         Group(GnssParameters),
+        Group(ReportErrors),
         Group(Georeference),
         Group(MountParameters),
         Group(PlacementParameters),

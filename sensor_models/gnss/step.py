@@ -5,7 +5,7 @@ once for the rays. Texts are made of what comes out of a step.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -67,8 +67,12 @@ def receiver_plan(
     latency_is: float,
     ranges: bool,
     texts: bool,
+    limited: Sequence[bool],
 ) -> Plan:
-    """The compiled step of a receiver with satellites; ``world`` is the one without a scene."""
+    """The compiled step of a receiver with satellites; ``world`` is the one without a scene.
+
+    ``limited`` says which signals have limits that they may be stuck at.
+    """
     nowhere = 3 + len(orbits) if ranges else 0
     row_size = steps.VALUES + nowhere + 2
     under_way = rows_under_way(latency_is, rate)
@@ -82,7 +86,10 @@ def receiver_plan(
         keys=keys,
         state=np.zeros(fixed + len(orbits) * of.SATELLITE_SIZE + on_their_way),
         rate=rate,
-        faults=tuple(FaultInputs(f"fault.{signal}", signal, False) for signal in SIGNALS),
+        faults=tuple(
+            FaultInputs(f"fault.{signal}", signal, has_limits)
+            for signal, has_limits in zip(SIGNALS, limited, strict=True)
+        ),
         extra=np.append(0.0, world),
         nowhere=nowhere,
         is_body=True,
@@ -99,7 +106,7 @@ def receiver_plan(
 
 
 class Surroundings(Protocol):
-    """What the step of a receiver asks for."""
+    """What a compiled step of a receiver leaves to Python: scenes, and texts of results."""
 
     def start_step(self, end: float) -> None:
         """A step begins that ends then; what cannot be is refused."""
@@ -151,7 +158,7 @@ class ReceiverStep(Step):
         return self._under_way.size // self._row.size
 
     def _make_arrays(self, start: float, watched: tuple[str, ...]) -> None:
-        """All arrays; more results may come out of a step than samples are due in it."""
+        """Make the arrays of the step, which may give more results than samples are due in it."""
         super()._make_arrays(start, watched)
         if len(self._ring):
             self._ring = np.zeros((len(self._ring) + self._most_under_way, self._row.size))
@@ -223,7 +230,7 @@ class ReceiverStep(Step):
     # ---- states ------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Floats]:
-        """That of the step, and what is known of bodies."""
+        """The state of the step, and the known motion of bodies."""
         return {**super().state(), "bodies": self._around.bodies(self._since)}
 
     def restore(self, saved: Mapping[str, Any]) -> None:

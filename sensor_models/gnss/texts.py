@@ -7,7 +7,7 @@ from sensor_models.core.quantities import ParameterError
 from sensor_models.gnss import rinex
 from sensor_models.gnss.constellation import Constellation
 from sensor_models.gnss.nmea import NmeaFix, sentences
-from sensor_models.gnss.parameters import GnssParameters, GnssReading
+from sensor_models.gnss.parameters import ConstellationChoice, GnssParameters, GnssReading
 
 
 def parse_utc(text: str) -> datetime.datetime:
@@ -15,14 +15,47 @@ def parse_utc(text: str) -> datetime.datetime:
     try:
         # "Z" is understood by Python from 3.11 on.
         instant = datetime.datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
-    except ValueError:
+        if instant.tzinfo is None:
+            instant = instant.replace(tzinfo=datetime.timezone.utc)
+        instant = instant.astimezone(datetime.timezone.utc)
+        rinex.gps_time(instant)  # in the last seconds of the year 9999 there is none
+    except (ValueError, OverflowError):
         raise ParameterError(
             f"utc_start = {text!r} is no date and time, allowed is ISO 8601 such as "
             "2026-01-01T00:00:00Z"
         ) from None
-    if instant.tzinfo is None:
-        return instant.replace(tzinfo=datetime.timezone.utc)
-    return instant.astimezone(datetime.timezone.utc)
+    return instant
+
+
+def week_time(parameters: GnssParameters) -> float:
+    """The GPS time of week in s at the start: as it is given, or else that of ``utc_start``.
+
+    Regular patterns of satellites belong to no date, so they begin at 0 if no date is given either.
+    """
+    dated = parameters.constellation == ConstellationChoice.file or _is_dated(parameters)
+    if parameters.time_of_week != 0.0 or not dated:
+        return parameters.time_of_week
+    return rinex.time_of_week(parse_utc(parameters.utc_start))
+
+
+def _is_dated(parameters: GnssParameters) -> bool:
+    return parameters.utc_start != GnssParameters.utc_start
+
+
+def warnings_of(parameters: GnssParameters) -> list[str]:
+    """Warnings about parameters that are allowed, but seldom meant, one sentence each."""
+    told = parameters.nmea_on or parameters.rinex_on or _is_dated(parameters)
+    if parameters.time_of_week == 0.0 or not told:
+        return []
+    meant = rinex.time_of_week(parse_utc(parameters.utc_start))
+    apart = (parameters.time_of_week - meant + 0.5 * rinex.WEEK) % rinex.WEEK - 0.5 * rinex.WEEK
+    if abs(apart) <= 1.0:
+        return []
+    return [
+        f"time_of_week = {parameters.time_of_week:g} s is not that of utc_start ="
+        f" {parameters.utc_start}, which is {meant:g} s: satellites stand where they do at the one,"
+        " and texts tell the other; leave time_of_week at 0 and set utc_start, and it follows"
+    ]
 
 
 class Texts:
@@ -30,7 +63,7 @@ class Texts:
 
     def __init__(self, parameters: GnssParameters, constellation: Constellation) -> None:
         self._parameters, self._satellites = parameters, constellation.satellites
-        self._utc = parse_utc(parameters.utc_start)
+        self._begin = rinex.gps_time(parse_utc(parameters.utc_start))
         systems = {satellite.system for satellite in self._satellites}
         self._talker = "GP" if len(systems) == 1 else "GN"
 
@@ -41,8 +74,12 @@ class Texts:
 
     def utc_at(self, time: float) -> datetime.datetime:
         """UTC at a time since the start."""
+        return rinex.utc_time(self.gps_at(time))
+
+    def gps_at(self, time: float) -> datetime.datetime:
+        """GPS time at a time since the start."""
         try:
-            return self._utc + datetime.timedelta(seconds=time)
+            return self._begin + datetime.timedelta(seconds=time)
         except OverflowError:
             raise ParameterError(
                 f"{time} s after the start is no date after utc_start = "
@@ -73,6 +110,6 @@ class Texts:
         """The ranges of a sample, as in a file: the first comes behind the header."""
         if not self._parameters.rinex_on:
             return ""
-        utc = self.utc_at(time)
-        text = rinex.epoch(utc, self.observations(ranges))
-        return rinex.header(self._satellites, utc, place) + text if is_first else text
+        gps = self.gps_at(time)
+        text = rinex.epoch(gps, self.observations(ranges))
+        return rinex.header(self._satellites, gps, place) + text if is_first else text

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sensor_models.core.body import BodyParameters
 from sensor_models.core.clock import SamplingParameters
 from sensor_models.core.faults import Fault
 from sensor_models.core.frames import XYZ, BodyState, MountParameters
@@ -38,7 +39,7 @@ A, G, M = "accelerometer", "gyroscope", "magnetometer"
 
 @dataclass(frozen=True)
 class BodyAccelerations:
-    """What a master may know of the motion beside the velocities."""
+    """Inputs of the motion that a master may give besides velocities."""
 
     acceleration: tuple[float, float, float] = real(
         (0.0, 0.0, 0.0),
@@ -58,7 +59,7 @@ class BodyAccelerations:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What acts on the sensor itself."""
+    """Inputs that act on the sensor itself."""
 
     temperature: float = real(
         ROOM_TEMPERATURE, "K", "Temperature of the sensor, for temperature slopes", minimum=0.0
@@ -134,6 +135,7 @@ def _motion_sensor(model: type[Any], signal: Signal) -> Callable[[Setup], Steppe
     """How a sensor is made that feels the motion of its body."""
 
     def make(setup: Setup) -> SteppedSensor:
+        setup.parameters.of(AccelerationInputs).check_with(setup.parameters.of(BodyParameters))
         made = model(
             setup.parameters.of(signal.declaring),
             _mount(setup),
@@ -188,6 +190,7 @@ def imu_of(parameters: Groups, identity: str) -> Imu:
 
 def make_imu(setup: Setup) -> SteppedSensor:
     """The IMU with its noise streams, in the magnetic field of its parameters."""
+    setup.parameters.of(AccelerationInputs).check_with(setup.parameters.of(BodyParameters))
     return _stepped(setup, imu_of(setup.parameters, setup.identity))
 
 

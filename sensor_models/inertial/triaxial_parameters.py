@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sensor_models.core.codes import NO_GRID, Grid, RoundingMode, grid_of_bits, legal_limits
 from sensor_models.core.quantities import (
     NO_LIMIT,
     ParameterError,
@@ -13,15 +14,7 @@ from sensor_models.core.quantities import (
     real,
     string,
 )
-from sensor_models.inertial.corruption import (
-    NO_GRID,
-    BoundMode,
-    DriftType,
-    Grid,
-    RoundingMode,
-    grid_of_bits,
-    legal_limits,
-)
+from sensor_models.inertial.corruption import BoundMode, DriftType
 
 XYZ = ("x", "y", "z")
 MATRIX = tuple(row + column for row in XYZ for column in XYZ)
@@ -173,7 +166,8 @@ class TriaxialParameters:
     instability: tuple[float, float, float] = real(
         ZERO,
         "{u}",
-        "Bias instability B of data sheets: flicker noise with an Allan deviation of 0.664 B",
+        "Coefficient B of flicker noise, whose Allan deviation is level at 0.664 B; data sheets "
+        "mostly give that level (in-run bias stability), so divide it by 0.664",
         minimum=0.0,
         components=XYZ,
     )

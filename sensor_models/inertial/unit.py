@@ -17,6 +17,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sensor_models.core.body import BodyParameters, Velocities
 from sensor_models.core.faults import NO_FAULT, Fault, FaultPort, pack_fault
 from sensor_models.core.frames import BodyState, Quaternion, matrix_from_quaternion
 from sensor_models.core.plan import FaultInputs, Plan
@@ -24,7 +25,6 @@ from sensor_models.core.quantities import (
     ParameterError,
     boolean,
     check,
-    choice,
     quantities_of,
     real,
 )
@@ -82,41 +82,26 @@ class GravityParameters:
         check(self)
 
 
-class Velocities(IntEnum):
-    """Where the velocities of the body come from."""
-
-    given = 0
-    from_poses = 1
-
-
 @dataclass(frozen=True)
 class AccelerationInputs:
-    """What is known of the motion."""
+    """Inputs of the motion of the body besides poses and velocities."""
 
     use_acceleration_inputs: bool = boolean(
         False,
         "Whether the accelerations of the body are taken from its inputs instead of being formed "
         "as differences of the velocities",
     )
-    velocities: Velocities = choice(
-        Velocities.given,
-        "Whether velocities are those of the inputs, or come from the poses, for masters that "
-        "know nothing else: then velocities and accelerations are those of the parabola through "
-        "the last three poses",
-    )
 
     def __post_init__(self) -> None:
         check(self)
-        if self.use_acceleration_inputs and self.velocities == Velocities.from_poses:
+
+    def check_with(self, body: BodyParameters) -> None:
+        """Refuse accelerations beside poses that everything is to come from."""
+        if self.use_acceleration_inputs and body.velocities == Velocities.from_poses:
             raise ParameterError(
                 "use_acceleration_inputs = True while velocities is from_poses, which takes "
                 "accelerations from the poses, too; allowed is one of them"
             )
-
-    @property
-    def accelerations_known(self) -> bool:
-        """Whether accelerations come with the motion instead of being differences of samples."""
-        return self.use_acceleration_inputs or self.velocities == Velocities.from_poses
 
 
 EARTH = GravityParameters()
@@ -199,7 +184,7 @@ class InertialUnit:
         self._state = np.zeros(kernel.state_size(len(parts), rows))
         self._reading = np.empty((rows, 3))
         self._scratch = np.empty(3), np.empty(3), np.empty((STAGE_ROWS, 3))
-        self._given = inputs.accelerations_known
+        self._given = inputs.use_acceleration_inputs
         self._ports = [port for part in parts for port in part.fault_ports()]
         self._faults: tuple[Fault, ...] = (NO_FAULT,) * len(self._ports)
         self._packed_faults = np.tile(pack_fault(NO_FAULT), (len(parts), 3, 1))
@@ -274,7 +259,6 @@ class InertialUnit:
             raise ValueError("a field of functions of place has no compiled step")
         oversampling = max(oversampling_of(part.parameters, self._rate) for part in self._parts)
         parameters = _pack(self._parts, self._rate, self._inputs, self._increments, oversampling)
-        moves = any(part.kind != layout.MAGNETOMETER for part in self._parts)
         return Plan(
             function=steps.unit_step,
             reading=reading,
@@ -291,12 +275,11 @@ class InertialUnit:
             inputs=("temperature",),
             extra=self._field.packed_uniform,
             is_body=True,
-            needs_velocities=moves and self._inputs.velocities == Velocities.given,
             own=self._own_words(parameters, oversampling),
         )
 
     def _own_words(self, parameters: Floats, oversampling: int) -> dict[int, int | Floats]:
-        """What the step of a unit has in its table besides."""
+        """Further entries of a unit in the table of its step."""
         delayed = any(part.parameters.delay or part.parameters.jitter for part in self._parts)
         return {
             steps.SENSORS: len(self._parts),
@@ -307,7 +290,7 @@ class InertialUnit:
             steps.SCRATCH: np.empty(steps.SCRATCH_SIZE),
             steps.READING: self._reading,
             steps.OVERSAMPLING: oversampling,
-            steps.FROM_POSES: int(self._inputs.velocities == Velocities.from_poses),
+            steps.ACCELERATIONS: int(self._inputs.use_acceleration_inputs),
             steps.DELAYED: int(delayed),
         }
 
@@ -372,7 +355,7 @@ def _pack(
 ) -> Floats:
     """The parameters of a unit as the kernels take them."""
     packed = np.zeros(layout.UNIT_SIZE)
-    packed[layout.ACCELERATIONS_GIVEN] = inputs.accelerations_known
+    packed[layout.ACCELERATIONS_GIVEN] = 3 if inputs.use_acceleration_inputs else 0
     packed[layout.OVERSAMPLING] = oversampling
     packed[layout.SENSORS] = len(parts)
     if increments is not None:

@@ -61,12 +61,13 @@ NEEDS: dict[str, tuple[str, ...]] = {
     "light": ("math", "tracing"),
     "tracing": ("math",),
     "inertial": ("math",),
-    "wheel": ("math",),
+    "wheel": ("math", "inertial"),
+    "bodies": ("math",),
     "camera": ("math", "light", "tracing"),
-    "gnss": ("math", "tracing"),
+    "gnss": ("math", "tracing", "inertial"),
     "lidar": ("math", "light", "tracing"),
     "waveform": ("math", "light", "tracing", "lidar"),
-    "radar": ("math", "tracing"),
+    "radar": ("math", "tracing", "inertial"),
     "caster": ("math", "tracing"),
 }
 

@@ -43,6 +43,10 @@ class StaleError(ImportError):
     """A library that was built from other sources."""
 
 
+class NotCarriedError(RuntimeError):
+    """A kernel for arguments of kinds that no FMU of this process carries it for."""
+
+
 class Library:
     """One library of kernels."""
 
@@ -85,6 +89,12 @@ class Library:
             if is_same and all(map(may_stand_for, kinds, entry.arguments)):
                 return entry
         return None
+
+    def kinds_for(self, name: str) -> list[tuple[Kind, ...]]:
+        """The kinds of arguments that a kernel is here for, by a name that ``find`` takes."""
+        kernel = name.rpartition("_")[0]
+        known = self._entries.items()
+        return [entry.arguments for other, entry in known if other.rpartition("_")[0] == kernel]
 
     def call(self, entry: Entry) -> Call:
         """A kernel of this library, made callable."""
@@ -133,6 +143,11 @@ class Libraries:
                 if (found := library.find(name, kinds)) is not None:
                     return library.call(found)
             return self.call(name, kinds) if self._look() else None
+
+    def kinds_for(self, name: str) -> list[tuple[Kind, ...]]:
+        """The kinds of arguments that a kernel is carried for."""
+        with _lock:
+            return [kinds for library in self._open for kinds in library.kinds_for(name)]
 
     def _look(self) -> bool:
         """Open the library of the next place that has a fitting one; False if there is none."""

@@ -4,7 +4,8 @@
 ``intrinsic`` that of its own. None of them imports Numba. A kernel that is called looks for its
 machine code by the kinds of its arguments: among what it was called with before, in the library
 that the FMU carries (``carried``), in the cache, and only then has Numba compile it; Numba is
-imported then, and what it makes is kept (``cache``). In a kernel that Numba compiles, others stand
+imported then, and what it makes is kept (``cache``). Where kernels are carried, only these are
+called: arguments of other kinds are refused by name. In a kernel that Numba compiles, others stand
 for Numba's own functions: what a kernel calls is compiled with it, and never taken from the cache.
 So equal sources give equal bits, whatever was cached.
 
@@ -21,16 +22,17 @@ import threading
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from sensor_models.kernels import cache, machine_code, object_files
-from sensor_models.kernels.carried import LIBRARIES
+from sensor_models.kernels.carried import LIBRARIES, NotCarriedError
 from sensor_models.kernels.machine_code import Call, MachineCode
 from sensor_models.kernels.quick import QuickWords, quick_words
 from sensor_models.kernels.values import (
     Kind,
     UnknownKindError,
     ctypes_of,
+    differences,
     fits,
     kind_of,
     kinds_in,
@@ -41,6 +43,10 @@ Function = Callable[..., Any]
 _PACKAGE = __name__.partition(".kernels")[0]
 
 _log = logging.getLogger(__name__)
+
+#: Held while machine code is looked for or made. Locks are taken in one order: this one, that of
+#: Numba's compiler, those of ``carried`` and ``machine_code``. While Numba compiles for others it
+#: asks for kernels (``_numba_type_``), so what that needs must not take this one.
 _lock = threading.RLock()
 
 #: What a build sets: the platforms that objects for libraries of kernels are kept for, too.
@@ -49,6 +55,38 @@ _platforms = [p for p in object_files.TRIPLES if p in os.environ.get(OBJECTS_VAR
 
 if not LIBRARIES.level():
     cache.store()  # says now what is wrong with it, if anything is
+
+
+def _own_lock() -> Any:
+    return _lock
+
+
+def _lock_of_numba() -> Any:
+    from numba.core.compiler_lock import global_compiler_lock
+
+    return global_compiler_lock
+
+
+class _Once:
+    """An attribute that is made under a lock when somebody first asks for it.
+
+    ``functools.cached_property`` of Python 3.10 and 3.11 has a lock of its own for all objects of a
+    class: one thread would take it before the locks above, another one after them.
+    """
+
+    def __init__(self, lock: Callable[[], Any], make: Function) -> None:
+        self._lock, self._make = lock, make
+        self._name = make.__name__
+        self.__doc__ = make.__doc__
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        if owner is None:
+            return self
+        with self._lock():
+            made = vars(owner)  # what is in there is found without asking here
+            if self._name not in made:
+                made[self._name] = self._make(owner)
+            return made[self._name]
 
 
 #: All kernels that were declared and are alive.
@@ -97,7 +135,9 @@ class Kernel:
                 return run(words)
         try:
             call = self._find(tuple([kind_of(value) for value in arguments]))
-        except UnknownKindError:
+        except UnknownKindError as unknown:
+            if LIBRARIES.level():
+                raise NotCarriedError(f"{self!r} cannot be called: {unknown}") from unknown
             return self.dispatcher(*arguments)
         return call(arguments)
 
@@ -113,12 +153,12 @@ class Kernel:
 
     # ---- Numba's side ------------------------------------------------------------------------
 
-    @functools.cached_property
+    @functools.partial(_Once, _lock_of_numba)
     def optimised(self) -> Any:
         """Numba's function, which objects are made of and kernels call; it cannot be called."""
         return self._jitted(**object_files.NO_WRAPPERS)
 
-    @functools.cached_property
+    @functools.partial(_Once, _lock_of_numba)
     def dispatcher(self) -> Any:
         """Numba's function, for calls through Numba."""
         return self._jitted()
@@ -144,7 +184,7 @@ class Kernel:
             return found
         with _lock:
             if kinds not in self._calls:
-                self._calls[kinds] = self._carried(kinds) or self.make(kinds)
+                self._calls[kinds] = self._carried(kinds) or self._made(kinds)
                 self._add_quick(self._calls[kinds], kinds)
             return self._calls[kinds]
 
@@ -161,6 +201,26 @@ class Kernel:
     def place(self) -> tuple[str, str, int]:
         """Where it is declared, the same in all processes and FMUs: module or file, name, line."""
         return self._source, self.__qualname__, self.py_func.__code__.co_firstlineno
+
+    def _made(self, kinds: tuple[Kind, ...]) -> Function:
+        """Machine code that is not carried; refused where kernels are."""
+        if LIBRARIES.level():
+            raise NotCarriedError(self._not_carried(kinds))
+        return self.make(kinds)
+
+    def _not_carried(self, kinds: tuple[Kind, ...]) -> str:
+        """Which arguments a call must have others of, if the kernel is carried at all."""
+        code = self.py_func.__code__
+        names = code.co_varnames[: code.co_argcount]
+        found = [
+            list(differences(names, kinds, carried))
+            for carried in LIBRARIES.kinds_for(self.name(kinds))
+            if len(carried) == len(kinds)
+        ]
+        if not found:
+            return f"{self!r} is carried by no FMU of this process: build its FMU with kernels"
+        closest: list[str] = min(found, key=len)
+        return f"{self!r} is carried by no FMU for these arguments: {', '.join(closest)}"
 
     def make(self, kinds: tuple[Kind, ...]) -> Function:
         """Machine code that the cache has, or that Numba makes now."""
@@ -250,7 +310,7 @@ class Callback(Kernel):
 
     for_c = True
 
-    @functools.cached_property
+    @functools.partial(_Once, _own_lock)
     def ctypes(self) -> Any:
         """It as a function of ctypes, which gives up Python's lock."""
         result, *arguments = kinds_in(self._signature)
@@ -275,7 +335,7 @@ class Intrinsic:
         self.__doc__, self.__module__ = function.__doc__, function.__module__
         self._function = function
 
-    @functools.cached_property
+    @functools.partial(_Once, _lock_of_numba)
     def _numba_type_(self) -> Any:
         from numba.core.registry import cpu_target
         from numba.extending import intrinsic as numba_intrinsic
@@ -285,12 +345,30 @@ class Intrinsic:
         return cpu_target.typing_context.resolve_value_type(made)
 
 
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+@overload
+def njit(function: _F, /) -> _F: ...
+@overload
+def njit(signature: str, /, **options: Any) -> Callable[[_F], _F]: ...
+@overload
+def njit(**options: Any) -> Callable[[_F], _F]: ...
 def njit(*given: Any, **options: Any) -> Any:
-    """Numba's ``njit``: a decorator, with a signature and options or without."""
+    """Numba's ``njit``: a decorator, with a signature and options or without.
+
+    For those who check types a kernel is the function that it is made of.
+    """
     if given and callable(given[0]):
         return Kernel(given[0], None, options)
     signature = given[0] if given else None
     return lambda function: Kernel(function, signature, options)
+
+
+def plain(kernel: _F) -> _F:
+    """The Python function that a kernel is made of."""
+    function: _F = vars(kernel)["py_func"]
+    return function
 
 
 def cfunc(signature: str, **options: Any) -> Callable[[Function], Callback]:

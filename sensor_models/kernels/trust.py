@@ -2,17 +2,22 @@
 
 What is read from such a directory may be executed. It is trusted if it belongs to the user (for
 reading, the administrator will do), nobody else can write it, and nobody else can put another in
-its place: all directories and links above it belong to the user or the administrator, and nobody
-else can write the directories, but for sticky ones, where nobody can exchange what is another's.
+its place: all directories and links on the way to it, links that other links lead to among them,
+belong to the user or the administrator, and nobody else can write the directories, but for sticky
+ones, where nobody can exchange what is another's.
 On Windows all this is left to the access rights.
 """
 
+import errno
 import os
 import stat
 import sys
 import tempfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
+
+#: As many links as Linux follows on one way.
+MOST_LINKS = 40
 
 
 def make_private(directory: Path) -> None:
@@ -34,10 +39,29 @@ def check_trust(directory: Path, owners: Collection[int]) -> None:
         raise PermissionError(
             f"{directory} can be written by others (mode {status.st_mode & 0o777:o})"
         )
-    # By its own name, where links may lie on the way, and where these lead.
-    for path in {directory.absolute(), directory.resolve()}:
-        for above in (path, *path.parents):
-            _check_place(above, directory)
+    for place in _way_to(directory.absolute()):
+        _check_place(place, directory)
+
+
+def _way_to(path: Path) -> Iterator[Path]:
+    """All directories and links that the system looks at on the way to a path, and the path."""
+    here, waiting, links = Path(path.anchor), list(reversed(path.parts[1:])), 0
+    yield here
+    while waiting:
+        name = waiting.pop()
+        place = here.parent if name == ".." else here / name  # ``here`` has no links in it
+        yield place
+        if not place.is_symlink():
+            here = place
+            continue
+        links += 1
+        if links > MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+        target = place.readlink()
+        if target.is_absolute():
+            here = Path(target.anchor)
+            yield here
+        waiting += reversed(target.parts[1:] if target.is_absolute() else target.parts)
 
 
 def _check_place(place: Path, directory: Path) -> None:

@@ -23,7 +23,7 @@ import importlib
 import re
 import struct
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -91,15 +91,20 @@ def place_of(kind: type) -> str:
     return f"{kind.__module__.removeprefix(package)}:{kind.__qualname__}"
 
 
-def class_at(place: str) -> Callable[[Any], Any]:
-    """What makes a tuple of its items."""
+def _class_at(place: str) -> Any:
+    """The class of tuples at a place."""
     if not place:
         return tuple
     module, name = place.split(":")
     if module.startswith("sensor_models."):
         module = __name__.partition("sensor_models")[0] + module
-    found: Any = getattr(importlib.import_module(module), name)
-    make: Callable[[Any], Any] = found._make
+    return getattr(importlib.import_module(module), name)
+
+
+def class_at(place: str) -> Callable[[Any], Any]:
+    """What makes a tuple of its items."""
+    found = _class_at(place)
+    make: Callable[[Any], Any] = tuple if found is tuple else found._make
     return make
 
 
@@ -131,6 +136,26 @@ def may_stand_for(given: Kind, wanted: Kind) -> bool:
         same = given[1] == wanted[1] and len(given) == len(wanted)
         return same and all(map(may_stand_for, given[2:], wanted[2:]))
     return given == wanted
+
+
+def differences(
+    names: Sequence[str], given: Sequence[Kind], wanted: Sequence[Kind]
+) -> Iterator[str]:
+    """Which of some values are of other kinds than wanted, as texts; fields of tuples by name."""
+    for name, kind, other in zip(names, given, wanted, strict=True):
+        if may_stand_for(kind, other):
+            continue
+        if kind[:2] == other[:2] and kind[0] == "tuple" and len(kind) == len(other):
+            fields = getattr(_class_at(kind[1]), "_fields", range(len(kind) - 2))
+            parts = [f"{name}.{field}" for field in fields]
+            yield from differences(parts, kind[2:], other[2:])
+        else:
+            yield f"{name} is {_words(kind)} and not {_words(other)}"
+
+
+def _words(kind: Kind) -> str:
+    """A kind for messages."""
+    return kind[0] if kind[0] not in ("array", "tuple") else repr(kind)
 
 
 def kinds_in(signature: str) -> list[Kind]:

@@ -1,6 +1,6 @@
-"""``python -m sensor_models.lidar``: see ``sensor_models.pictures.lidar_command``."""
+"""``python -m sensor_models.lidar``: see ``sensor_models.tools.pictures.lidar_command``."""
 
-from sensor_models.pictures.lidar_command import main
+from sensor_models.tools.pictures.lidar_command import main
 
 if __name__ == "__main__":
     main()

@@ -19,14 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sensor_models.core.frames import MountParameters, multiply_quaternions, rotate_vector
+from sensor_models.core.frames import MountParameters
 from sensor_models.core.random import stream_key
 from sensor_models.kernels.lidar import layout
 from sensor_models.kernels.lidar import scan as kernel
 from sensor_models.kernels.light import media as medium_kernel
 from sensor_models.kernels.light import surfaces as surface_kernel
 from sensor_models.kernels.light.paths import LIMITS, Path
-from sensor_models.kernels.tracing.sensor_poses import place_sensor
 from sensor_models.lidar.parameters import (
     OF_SCENE,
     AmbientParameters,
@@ -44,9 +43,10 @@ from sensor_models.light.media import absorption_by_extinction, pack_media
 from sensor_models.light.surfaces import pack_materials
 from sensor_models.output.points import CloudBuffer
 from sensor_models.scene.history import MovingBodies
-from sensor_models.scene.model import Scene, SurfaceKind
+from sensor_models.scene.model import Medium, Scene, SurfaceKind
 from sensor_models.scene.tracing import RayScene
-from sensor_models.scene.workers import Work
+from sensor_models.sight.mount import poses_of
+from sensor_models.threads.pool import Work
 
 Floats = NDArray[np.float64]
 
@@ -111,7 +111,7 @@ class Lidar:
 
     @property
     def nothing_saved(self) -> Mapping[str, NDArray[Any]]:
-        """What the saved state of a frame has besides points, before anything of it is made."""
+        """The arrays of a saved state in which no frame is begun."""
         return {}
 
     @property
@@ -144,24 +144,9 @@ class Lidar:
         """
         cloud = self.new_cloud() if out is None else out
         cloud.clear()
-        poses = self.sensor_poses(np.asarray(body, float).reshape(1, -1))
+        poses = poses_of(self.mount, np.asarray(body, float).reshape(1, -1))
         self.scan(scene, poses, frame, (time, duration), (0, self.pattern.columns), cloud)
         return cloud
-
-    def sensor_pose(self, body: ArrayLike) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Position and quaternion of the sensor in the world, of the pose of its body."""
-        pose = np.asarray(body, float)
-        turn = pose[3:7] / np.linalg.norm(pose[3:7])
-        place = pose[:3] + rotate_vector(turn, np.array(self.mount.position))
-        both = multiply_quaternions(turn, np.array(self.mount.orientation))
-        return tuple(place.tolist()), tuple(both.tolist())
-
-    def sensor_poses(self, bodies: Floats) -> Floats:
-        """Poses of the sensor as the kernel takes them, (n, 12), of poses of its body."""
-        poses = np.empty((len(bodies), 12))
-        mount = np.array([*self.mount.position, *self.mount.orientation])
-        place_sensor(bodies, mount, poses)
-        return poses
 
     def scan(
         self,
@@ -284,17 +269,21 @@ class Lidar:
             most_events=own.max_events,
             least_weight=own.weight_cutoff,
             most_range=own.max_range,
-            told=0,
+            flags=0,
             frame=int(frame),
             key=self._keys[ECHO_TERM],
         )
 
+    def medium_around(self, scene: Scene) -> Medium:
+        """The medium that fills the world of a scene, with what parameters say of it."""
+        own = {name: v for name, v in vars(self.ambient).items() if v != OF_SCENE}
+        return replace(scene.media[0], **own)
+
     def _tables_of(self, scene: Scene) -> tuple[Floats, Floats, NDArray[np.int32]]:
         """Surfaces, media and the media of the volumes, as a path has them."""
-        own = self.parameters
+        own, around = self.parameters, self.medium_around(scene)
         surfaces = pack_materials(scene.materials, own.wavelength)
         own_medium = {name: v for name, v in vars(self.ambient).items() if v != OF_SCENE}
-        around = replace(scene.media[0], **own_medium)
         for medium in scene.media if "absorption" not in own_medium else scene.media[1:]:
             medium.expect(own.wavelength)
         media = pack_media([around, *scene.media[1:]], own.pulse_length)

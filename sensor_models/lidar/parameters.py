@@ -59,7 +59,7 @@ class PathConvention(IntEnum):
 
 
 class IntensityKind(IntEnum):
-    """What an intensity says."""
+    """The quantity that an intensity stands for."""
 
     raw = 0
     reflectivity = 1

@@ -23,27 +23,32 @@ Source: AGX (slices of a pattern) and GYM (instant frames); motion within a fram
 """
 
 import itertools
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.core.clock import NEXT_INDEX, SampleClock, Timeline, same_instant
-from sensor_models.core.frames import interpolate_body
+from sensor_models.core.clock import MOST_FRAMES, NEXT_INDEX, SampleClock, same_instant
+from sensor_models.core.sensor import Held
+from sensor_models.core.spec import Groups
 from sensor_models.kernels.light.paths import LIMITS
-from sensor_models.kernels.tracing.sensor_poses import interpolate_bodies, interpolate_evenly
+from sensor_models.kernels.tracing.sensor_poses import interpolate_bodies
+from sensor_models.lidar.due_knots import DueKnots, Segment
 from sensor_models.lidar.lidar import Lidar
 from sensor_models.output.points import CloudBuffer
 from sensor_models.scene.history import ABOUT, Sight
 from sensor_models.scene.pose_memory import BODY_SIZE
 from sensor_models.scene.registry import SceneHandle
-from sensor_models.scene.workers import Work
+from sensor_models.sight.mount import Pose, pose_of, poses_of
+from sensor_models.sight.schedule import Frame, FrameSchedule, Schedule
+from sensor_models.threads.pool import Work
 
 Floats = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
+T = TypeVar("T")
 
 #: What the saved state of a frame holds that has no points yet.
 NO_CLOUD: Arrays = {
@@ -57,9 +62,6 @@ NO_CLOUD: Arrays = {
 
 #: Parts that a rolling frame is made in, at most, but where its scene changes.
 PARTS = 4
-
-#: No knots of a rolling frame.
-NOTHING_DUE = np.zeros((0, BODY_SIZE))
 
 
 class LidarFrame(NamedTuple):
@@ -82,48 +84,24 @@ class UnderWay(NamedTuple):
     work: Work
 
 
-class Scan(ABC):
-    """Makes frames of known states."""
+class Scan(Schedule):
+    """A schedule whose frames are clouds of points."""
 
-    def __init__(self, lidar: Lidar, new_cloud: Callable[[], CloudBuffer] | None = None) -> None:
+    def __init__(self, lidar: Lidar, new_cloud: Callable[[], CloudBuffer] | None) -> None:
         self._lidar = lidar
         self._new_cloud = new_cloud or lidar.new_cloud
-        self._sight = Sight()
         self._cloud: CloudBuffer | None = None  # of the frame that was begun, or to begin one
 
     @abstractmethod
-    def know(self, time: float, body: Floats) -> None:
-        """Take in the state of the body at an instant; the start may come twice.
-
-        Raises:
-            ParameterError: if time went backwards; then nothing has changed.
-        """
-
     def frames(self, scene: SceneHandle, before: SceneHandle | None = None) -> Iterator[LidarFrame]:
         """Send the rays that are due; the frames that are complete then.
 
-        Where an error ends this, the next call goes on.
-
-        Args:
-            scene: what is seen since the last call.
-            before: what was seen until then, if it is still open: rays that were due by then and
-                were not sent are sent there.
+        Rays that were due by the change of a scene and were not sent are sent into ``before``.
         """
-        if before is not None and before.number != scene.number:
-            self._leave(before)
-        self._sight.follow(scene, self._oldest, before)
-        yield from self._frames(scene)
 
-    @property
-    @abstractmethod
-    def _oldest(self) -> float:
-        """The oldest instant that a ray is still to be sent at."""
-
-    def _leave(self, scene: SceneHandle) -> None:  # noqa: B027 - not every scan keeps rays back
-        """Send the rays that were kept back into a scene, before another takes its place."""
-
-    def close(self) -> None:  # noqa: B027 - not every scan has rays under way
-        """Wait until no thread is at work."""
+    def results(self, held: Held, before: Held, take: Callable[[Any], T]) -> Iterator[T]:
+        """What ``take`` makes of the frames that are complete."""
+        return map(take, self.frames(held.scene, before.scene))
 
     def _room(self) -> CloudBuffer:
         """Room for the frame that is being made."""
@@ -135,20 +113,8 @@ class Scan(ABC):
         cloud, self._cloud = self._room(), None
         return cloud
 
-    @abstractmethod
-    def _frames(self, scene: SceneHandle) -> Iterator[LidarFrame]:
-        """As ``frames``, now that the bodies are known."""
 
-    @abstractmethod
-    def state(self) -> Arrays:
-        """All that later frames depend on."""
-
-    @abstractmethod
-    def restore(self, saved: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from ``state()``; ValueError if it does not fit."""
-
-
-class InstantScan(Scan):
+class InstantScan(Scan, FrameSchedule):
     """Frames that are taken from one pose each."""
 
     def __init__(
@@ -158,52 +124,24 @@ class InstantScan(Scan):
         rate: float,
         new_cloud: Callable[[], CloudBuffer] | None = None,
     ) -> None:
-        super().__init__(lidar, new_cloud)
-        self._timeline = Timeline(SampleClock(start, rate), interpolate_body)
-        self._due: list[tuple[int, float, Floats]] = []
+        Scan.__init__(self, lidar, new_cloud)
+        FrameSchedule.__init__(self, SampleClock(start, rate))
 
-    def know(self, time: float, body: Floats) -> None:
-        """Take in the state of the body at an instant."""
-        due = self._timeline.push(time, body)
-        again = bool(due) and due[0][0] == 0  # the start, which counts as given last
-        self._due = due if again else [*self._due, *due]
+    def frames(self, scene: SceneHandle, before: SceneHandle | None = None) -> Iterator[LidarFrame]:
+        """Send the rays that are due; the frames that are complete then."""
+        nothing = Groups({})
+        now, until = (Held(nothing, seen) for seen in (scene, before))
+        return FrameSchedule.results(self, now, until, self._make)
 
-    @property
-    def _oldest(self) -> float:
-        return self._due[0][1] if self._due else self._timeline.clock.latest
-
-    def _frames(self, scene: SceneHandle) -> Iterator[LidarFrame]:
+    def _make(self, frame: Frame) -> LidarFrame:
         columns = 0, self._lidar.pattern.columns
-        while self._due:
-            index, stamp, body = self._due[0]
-            cloud, (bodies, about) = self._room(), self._sight.over(stamp, 0.0, 0)
-            cloud.clear()
-            poses = self._lidar.sensor_poses(body.reshape(1, -1))
-            rays = scene.rays(placed=False)
-            self._lidar.begin(rays, poses, index, (stamp, 0.0), columns, cloud, bodies).end()
-            self._due = self._due[1:]
-            pose = self._lidar.sensor_pose(body)
-            yield LidarFrame(index, stamp, 0.0, self._complete(), *pose, about)
-
-    def state(self) -> Arrays:
-        """All that later frames depend on."""
-        due = [[index, stamp, *body] for index, stamp, body in self._due]
-        return {
-            **{f"timeline.{name}": array for name, array in self._timeline.state.items()},
-            "due": np.array(due, float).reshape(-1, 2 + BODY_SIZE),
-            "bodies": self._sight.state,
-        }
-
-    def restore(self, saved: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from ``state()``; ValueError if it does not fit."""
-        due, values = saved["due"], saved["timeline.values"]
-        fits = due.ndim == 2 and due.shape[1] == 2 + BODY_SIZE and _is_state(values)
-        if not fits or not np.isfinite(due).all():
-            raise ValueError("the saved state of the lidar is damaged")
-        sight = Sight.of(saved)
-        self._timeline.state = {"clock": saved["timeline.clock"], "values": values}
-        self._sight = sight
-        self._due = [(int(row[0]), float(row[1]), row[2:].copy()) for row in due]
+        cloud, (bodies, about) = self._room(), frame.bodies()
+        cloud.clear()
+        mount, times = self._lidar.mount, (frame.time, 0.0)
+        poses = poses_of(mount, frame.body.reshape(1, -1))
+        self._lidar.begin(frame.rays, poses, frame.number, times, columns, cloud, bodies).end()
+        pose = pose_of(mount, frame.body)
+        return LidarFrame(frame.number, frame.time, 0.0, self._complete(), *pose, about)
 
 
 class RollingScan(Scan):
@@ -217,24 +155,32 @@ class RollingScan(Scan):
         new_cloud: Callable[[], CloudBuffer] | None = None,
     ) -> None:
         super().__init__(lidar, new_cloud)
+        self._sight = Sight()
         self._rate = rate
         self._spans = lidar.spans
         # Without a rate a frame is a step, and the clock counts steps.
-        self._clock = SampleClock(start, rate * self._spans)
+        self._clock = self._clock_at(start)
+        self._frames = SampleClock(start, rate)
         self._slices = slices_of(lidar)
         self._fewest = -(-lidar.parameters.motion_slices // PARTS)  # that are made at once
         self._values: Floats = np.empty(0)
-        self._due = NOTHING_DUE  # states of the body at knots that have not been taken in
-        self._first_due = 0
+        self._due = DueKnots()
         self._begun = start  # of the present frame where there is no rate
         self._lasts = 1.0 / rate if rate > 0.0 else 0.0
         self._knots = np.zeros((self._spans + 1, 12))
         self._known = 0  # knots of the present frame
         self._frame = 0
         self._next_slice = 0
-        self._pose: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
+        self._pose = Pose((), ())
         self._about: dict[str, float] = {}
         self._under_way: UnderWay | None = None
+
+    def _clock_at(self, start: float) -> SampleClock:
+        return SampleClock(start, self._rate * self._spans, MOST_FRAMES * self._spans)
+
+    def complete_after(self, instant: float) -> float:
+        """The next instant at which a sweep ends."""
+        return self._frames.stamp_after(instant)
 
     @property
     def _oldest(self) -> float:
@@ -247,68 +193,70 @@ class RollingScan(Scan):
         """Start of the present frame, s."""
         return self._clock.stamp_of(self._frame * self._spans) if self._rate else self._begun
 
-    def know(self, time: float, body: Floats) -> None:
+    def know(
+        self, time: float, body: Floats, exposure: float = 0.0, before: float | None = None
+    ) -> None:
         """Take in the state of the body at an instant."""
-        before_time, before = self._clock.latest, self._values
+        del exposure, before
+        before_time, known = self._clock.latest, self._values
         if self._clock.only_start_known and same_instant(time, before_time):
             self._clock.rewind()
-            self._due, before, self._known = NOTHING_DUE, np.empty(0), 0
+            self._due.clear()
+            known, self._known = np.empty(0), 0
         due = self._clock.advance(time)
         self._values = body
         if not len(due):
             return
         if self._rate > 0.0:
-            states = self._states_at(before, body, before_time, time, due)
-            if not len(self._due):
-                self._first_due = due[0]
-            self._due = np.concatenate([self._due, states])
+            ends = self._clock.is_latest(self._clock.stamp_of(due[-1]))
+            segment = Segment(known, body, before_time, time, ends, due.start, due.stop)
+            self._due.add(segment, self._clock)
         elif due[0] > 0:
             self._frame, self._known, self._next_slice = due[0] - 1, 0, 0
             self._begun, self._lasts = before_time, time - before_time
-            self._first_due = self._frame * self._spans
-            self._due = np.empty((self._spans + 1, BODY_SIZE))
+            self._due.first = self._frame * self._spans
+            self._due.states = np.empty((self._spans + 1, BODY_SIZE))
             fractions = np.linspace(0.0, 1.0, self._spans + 1)
-            interpolate_bodies(before, body, self._lasts, fractions, self._due)
+            interpolate_bodies(known, body, self._lasts, fractions, self._due.states)
 
-    def _states_at(
-        self, before: Floats, after: Floats, before_time: float, time: float, due: range
-    ) -> Floats:
-        """States of the body at knots between two known ones."""
-        states = np.empty((len(due), BODY_SIZE))
-        if not before.size:
-            states[:] = after  # the start, of which nothing else is known
-            return states
-        first, last = self._clock.stamp_of(due[0]), self._clock.stamp_of(due[-1])
-        is_known = self._clock.is_latest(last)
-        known, wanted = (before_time, time), (first, last)
-        interpolate_evenly(before, after, known, wanted, is_known, states)
-        return states
+    def revise(self, body: Floats | None) -> None:
+        """Take another state of the body for that at the newest known instant."""
+        if body is not None:
+            self._values = body
 
-    def _frames(self, scene: SceneHandle) -> Iterator[LidarFrame]:
+    def frames(self, scene: SceneHandle, before: SceneHandle | None = None) -> Iterator[LidarFrame]:
         """Take in the knots that are due, and make what can be made with them."""
-        states = self._due
-        poses = self._lidar.sensor_poses(states)
+        if before is not None and before.number != scene.number:
+            self._leave(before)
+        self._sight.follow(scene, self._oldest, before)
+        yield from self._frames_of_some(scene)
+        while self._due.make(self._clock):
+            yield from self._frames_of_some(scene)
+
+    def _frames_of_some(self, scene: SceneHandle) -> Iterator[LidarFrame]:
+        """Take in the knots whose states are made."""
+        states = self._due.states
+        poses = poses_of(self._lidar.mount, states)
         while True:
             yield from self._trace(scene, self._fewest)
-            place = self._frame * self._spans - self._first_due  # of the first knot in the states
+            place = self._frame * self._spans - self._due.first  # of the first knot in the states
             if self._known > self._spans:
                 # The last knot of this frame is the first one of the next.
                 self._knots[0], self._known = self._knots[self._spans], 1
                 self._frame, self._next_slice = self._frame + 1, 0
-                self._pose = self._lidar.sensor_pose(states[place + self._spans])
+                self._pose = pose_of(self._lidar.mount, states[place + self._spans])
                 continue
             count = min(len(states) - place, self._spans + 1) - self._known
             if count <= 0:
                 break
             if self._known == 0:
-                self._pose = self._lidar.sensor_pose(states[place])
+                self._pose = pose_of(self._lidar.mount, states[place])
             taken = slice(self._known, self._known + count)
             self._knots[taken] = poses[place + taken.start : place + taken.stop]
             self._known += count
-        self._due = NOTHING_DUE
 
     def _leave(self, scene: SceneHandle) -> None:
-        """Send the rays that were kept back; they complete no frame."""
+        """Send the rays that were kept back into a scene, before another takes its place."""
         self._wait()
         next(self._trace(scene, 1), None)
         self._wait()
@@ -375,9 +323,9 @@ class RollingScan(Scan):
         return {
             "clock": self._clock.state,
             "values": self._values.copy(),
-            "due": self._due.copy(),
+            **self._due.saved,
             "knots": self._knots[: self._known].copy(),
-            "progress": np.array([self._frame, self._next_slice, self._first_due], np.int64),
+            "progress": np.array([self._frame, self._next_slice, self._due.first], np.int64),
             "pose": np.array([number for part in self._pose for number in part], float),
             "bodies": self._sight.state,
             "step": np.array([self._begun, self._lasts]),
@@ -387,45 +335,56 @@ class RollingScan(Scan):
 
     def restore(self, saved: Mapping[str, NDArray[Any]]) -> None:
         """Continue from ``state()``; ValueError if it does not fit."""
-        clock, sight = SampleClock(0.0, self._clock.rate), Sight.of(saved)
+        clock, sight = self._clock_at(0.0), Sight.of(saved)
         clock.state = saved["clock"]
-        if not self._fits(saved):
+        progress = saved["progress"]
+        if progress.shape != (3,):
+            raise ValueError("the saved state of the lidar is damaged")
+        due = DueKnots.of(saved, int(progress[2]))
+        if not self._fits(saved, due):
             raise ValueError("the saved state of the lidar is damaged")
         self._wait()
-        frame, next_slice, first_due = (int(number) for number in saved["progress"])
+        frame, next_slice = (int(number) for number in progress[:2])
         if rays := self._begun_rays(next_slice):
             self._room().load(saved, rays)
         self._sight, self._clock = sight, clock
         about = zip(ABOUT, saved["about"].tolist(), strict=True)
         self._about = {name: limit for name, limit in about if not np.isnan(limit)}
         self._values = saved["values"].copy()
-        self._due, self._first_due = saved["due"].copy(), first_due
+        self._due = due
         self._known = len(saved["knots"])
         self._knots[: self._known] = saved["knots"]
         self._frame, self._next_slice = frame, next_slice
         self._begun, self._lasts = saved["step"].tolist()
         numbers = tuple(saved["pose"].tolist())
-        self._pose = numbers[:3], numbers[3:]
+        self._pose = Pose(numbers[:3], numbers[3:])
 
-    def _fits(self, saved: Mapping[str, NDArray[Any]]) -> bool:
+    def _fits(self, saved: Mapping[str, NDArray[Any]], due: DueKnots) -> bool:
         """Whether the numbers of a saved state go together."""
-        knots, due, progress = saved["knots"], saved["due"], saved["progress"]
-        shapes = knots.shape[1:] == (12,) and due.shape[1:] == (BODY_SIZE,)
-        shapes = shapes and saved["pose"].shape in ((0,), (7,)) and saved["step"].shape == (2,)
+        knots, progress = saved["knots"], saved["progress"]
+        shapes = (
+            knots.shape[1:] == (12,)
+            and saved["pose"].shape in ((0,), (7,))
+            and saved["step"].shape == (2,)
+        )
         shapes = shapes and saved["about"].shape == (len(ABOUT),)
-        if not shapes or progress.shape != (3,) or not _is_state(saved["values"]):
+        if not shapes or not _is_state(saved["values"]):
             return False
-        if not all(np.isfinite(saved[name]).all() for name in ("knots", "due", "pose", "step")):
+        if not all(np.isfinite(saved[name]).all() for name in ("knots", "pose", "step")):
             return False
         room = self._lidar.rays * self._lidar.parameters.returns
         if saved["nearest"].shape != (2,) or not -1 <= saved["nearest"][1] < room:
             return False
         frame, next_slice, first_due = progress.tolist()
         known, slices = len(knots), len(self._slices.needed)
-        if frame < 0 or not 0 <= next_slice <= slices or known > self._spans + bool(len(due)):
+        if (
+            frame < 0
+            or not 0 <= next_slice <= slices
+            or known > self._spans + bool(len(due.states))
+        ):
             return False
         taken = frame * self._spans + known
-        given = first_due + len(due) if len(due) else taken
+        given = due.beyond if len(due.states) else taken
         if self._rate > 0.0 and given != saved["clock"][NEXT_INDEX]:
             return False
         made = next_slice == 0 or self._slices.needed[next_slice - 1] < known

@@ -14,7 +14,6 @@ of the column's firing; ring, the maker's number of the beam.
 
 import math
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,13 +23,12 @@ from numpy.typing import NDArray
 
 from sensor_models._places import data_files
 from sensor_models.core.quantities import ParameterError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from sensor_models.core.toml_files import TomlError, read_regular, read_toml
 
 Floats = NDArray[np.float64]
+
+#: Of a file of rays or beams: some million rows.
+MAX_TABLE_BYTES = 2**28
 
 #: Names of columns in other units: the column that is meant, and what its numbers are divided by,
 #: as a product would round 5 us differently from 0.000005 s.
@@ -89,7 +87,7 @@ def _simplified(name: str) -> str:
 
 
 def _read_shipped(path: Path) -> Table:
-    content = tomllib.loads(path.read_text(encoding="utf-8"))["beams"]
+    content = read_toml(path)["beams"]
     names, columns = list(content), list(content.values())
     rows = [f"entry {n}" for n in range(len(columns[0]))]
     numbers = np.array(columns, dtype=np.float64).T
@@ -98,10 +96,11 @@ def _read_shipped(path: Path) -> Table:
 
 def _read_csv(path: Path, needed: tuple[str, ...], known: tuple[str, ...]) -> Table:
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, ValueError) as error:  # UTF-8's error is a ValueError
-        reason = getattr(error, "strerror", None) or error
-        raise ParameterError(f"{path}: cannot be read: {reason}") from error
+        text = read_regular(path, MAX_TABLE_BYTES).decode("utf-8-sig")
+    except TomlError as error:
+        raise ParameterError(str(error)) from error
+    except ValueError as error:  # that of UTF-8
+        raise ParameterError(f"{path}: cannot be read: {error}") from error
     lines = [(n, line.partition("#")[0].strip()) for n, line in enumerate(text.splitlines(), 1)]
     lines = [(n, line) for n, line in lines if line]
     if len(lines) < 2:

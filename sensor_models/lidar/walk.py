@@ -162,5 +162,5 @@ def _first_echoes(own: WalkParameters, signals: Floats) -> Floats:
     counts = np.zeros(len(signals), np.int64)
     echoes = np.zeros((len(signals), layout.MOST_ECHOES, 3))
     found = layout.new_found(signals.shape[1])
-    extract_all(np.ascontiguousarray(signals), ask, 1.0, 0.0, found, counts, echoes)
+    extract_all(np.ascontiguousarray(signals), ask, 1.0, 0.0, np.inf, found, counts, echoes)
     return np.where(counts > 0, echoes[:, 0, 1], -1.0)

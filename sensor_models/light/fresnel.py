@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 class Split(NamedTuple):
-    """What an interface makes of rays; the refracted direction of a total reflection is NaN."""
+    """Reflection and refraction of rays at an interface; NaN is the direction of no refraction."""
 
     reflectance: Floats
     reflected: Floats

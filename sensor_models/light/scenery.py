@@ -1,10 +1,10 @@
 r"""The light of a scene as kernels take it: spectra of sun, sky and materials, and tables of rays.
 
 For a matt or coated surface the reflectance R is that of ``spectra``; a coated one has at most
-0.97. A metal mirrors by Fresnel's law, times min(1, S / R0) of its colour S; at a bounce it counts
-as a matt surface of that share at right angles. Clear materials let S^(1/4) through at each
-interface, besides Fresnel's share. Index and roughness are those of the nearest entry; surfaces
-that send light back to its source do so for lidars only.
+0.97. A metal mirrors by Fresnel's law, times min(1, S / R0) of its colour S, if it has one; at a
+bounce it counts as a matt surface of that share at right angles. Clear materials let S^(1/4)
+through at each interface, besides Fresnel's share. Index and roughness are those of the nearest
+entry; surfaces that send light back to its source do so for lidars only.
 
 Below the horizon lies a ground of reflectance 0.2, in the sun under the whole sky, where no
 surface is in the way.
@@ -19,11 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sensor_models.kernels.camera.lights import CONSTANT, SLOPE, SQUARE, Light
+from sensor_models.kernels.camera.ccd.lights import CONSTANT, SLOPE, SQUARE, Light
 from sensor_models.kernels.light import media as medium_kernel
 from sensor_models.kernels.light import surfaces as surface_kernel
-from sensor_models.kernels.light.fresnel import reflectance_at_normal
-from sensor_models.kernels.light.paths import TELL_MISSES, TELL_PLACES, TELL_STRETCHES, Path
+from sensor_models.kernels.light.paths import TELL_MISSES, TELL_PLACES, TELL_SEGMENTS, Path
 from sensor_models.light.media import absorption_by_extinction, pack_media
 from sensor_models.light.spectra import (
     BRIGHTEST_BASE,
@@ -33,8 +32,11 @@ from sensor_models.light.spectra import (
     is_metal,
     nearest_numbers,
     reflectance,
+    reflectance_of_metal,
+    shown_color,
 )
 from sensor_models.light.surfaces import pack_surface
+from sensor_models.light.textures import mean_colors, textures_of
 from sensor_models.scene.model import Material, Scene, SurfaceKind
 
 Floats = NDArray[np.float64]
@@ -78,6 +80,19 @@ class Scenery:
         light = self._light
         return not (light.sun.any() or light.sky.any() or light.has_emission.any())
 
+    @property
+    def day(self) -> Floats:
+        """What sun and sky throw on a horizontal surface, W/m2/m.
+
+        Where there are neither, it is the mean of the lamps; where there are none of them either,
+        the same at all wavelengths.
+        """
+        light = self._light
+        found = light.sun * max(float(light.toward_sun[2]), 0.0) + math.pi * light.sky
+        if not found.any() and light.has_emission.any():
+            found = light.emission[light.has_emission].mean(axis=0)
+        return found if found.any() else np.ones_like(found)
+
     def light(self, rays: int, looks_up: bool, key: NDArray[np.uint64], frame: int) -> Light:
         """The light, for a frame whose points send so many rays around."""
         return self._light._replace(rays=rays, looks_up=looks_up, key=key, frame=int(frame))
@@ -93,7 +108,7 @@ class Scenery:
             most_events=MOST_EVENTS,
             least_weight=LEAST_WEIGHT,
             most_range=math.inf,
-            told=TELL_PLACES | TELL_MISSES | TELL_STRETCHES,
+            flags=TELL_PLACES | TELL_MISSES | TELL_SEGMENTS,
             frame=int(frame),
             key=key,
         )
@@ -108,6 +123,9 @@ class Scenery:
         base, top, clear, bounce = (np.ones((len(materials), len(places))) for _ in range(4))
         for row, material in enumerate(materials):
             base[row], top[row], clear[row], bounce[row] = _shares_of(material, places)
+        textures = textures_of(self.scene, places)
+        if textures.there:
+            bounce = mean_colors(self.scene, bounce, places)
         emission = np.zeros((len(materials), len(places)))
         for number, material in enumerate(materials):
             emission[number] = spectrum_at(material.emission, places)
@@ -135,6 +153,7 @@ class Scenery:
             looks_up=False,
             key=np.zeros(2, np.uint64),
             frame=0,
+            textures=textures,
         )
 
 
@@ -151,11 +170,11 @@ def _shares_of(material: Material, places: Floats) -> tuple[Floats, Floats, Floa
     """Reflectance of the base, colour of the top, share let through, and share of a bounce."""
     seen, ones = reflectance(material, places), np.ones(len(places))
     if material.kind is SurfaceKind.dielectric:
-        return 0.0 * ones, ones, color_spectrum(material.color, places) ** 0.25, 0.0 * ones
+        clear = color_spectrum(shown_color(material), places) ** 0.25
+        return 0.0 * ones, ones, clear, 0.0 * ones
     if is_metal(material):
-        numbers = nearest_numbers(material)
-        whole = float(reflectance_at_normal(1.0, numbers.ior, numbers.extinction))
-        tint = np.minimum(1.0, seen / whole)
+        whole = reflectance_of_metal(material)
+        tint = np.minimum(1.0, seen / whole) if material.color is not None else ones
         return 0.0 * ones, tint, ones, whole * tint
     if material.kind is SurfaceKind.two_layer:
         seen = np.minimum(seen, BRIGHTEST_BASE)
@@ -163,7 +182,7 @@ def _shares_of(material: Material, places: Floats) -> tuple[Floats, Floats, Floa
 
 
 def _orders_of(material: Material) -> Floats:
-    """What the law of the base is made of, by its roughness."""
+    """The coefficients of the base layer's law, by its roughness."""
     variance = 0.0
     if material.kind is SurfaceKind.two_layer:
         variance = nearest_numbers(material).roughness_oren_nayar ** 2

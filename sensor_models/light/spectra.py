@@ -29,6 +29,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sensor_models.kernels.light.fresnel import reflectance_at_normal
 from sensor_models.scene.model import Material, SurfaceKind, SurfaceParameters
 
 Floats = NDArray[np.float64]
@@ -39,6 +40,8 @@ SHORTEST, LONGEST, EDGE = 380e-9, 780e-9, 680e-9
 GRID = np.arange(380, 781, 5) * 1e-9
 #: Colours are kept this far from black and white, which no sigmoid reaches.
 LEAST_COLOR = 0.001
+#: Of what has no colour and is no metal, sRGB.
+UNKNOWN_COLOR = (0.5, 0.5, 0.5)
 #: Most that the base of a two-layer surface may send back (PHYSICS 6).
 BRIGHTEST_BASE = 0.97
 
@@ -139,14 +142,48 @@ def reflectance(material: Material, wavelengths: ArrayLike) -> Floats:
         known = {**measured, **(beyond or {})}
         at = sorted(known)
         return np.asarray(np.interp(places, at, [known[w].diffuse_reflectance for w in at]))
-    visible = color_spectrum(material.color, places)
+    visible = color_spectrum(shown_color(material), places)
     if beyond is None or material.kind is SurfaceKind.dielectric or is_metal(material):
         return visible
+    share, infrared = infrared_part(material, places)
+    return np.asarray(visible * (1.0 - share) + infrared)
+
+
+def infrared_part(material: Material, wavelengths: ArrayLike) -> tuple[Floats, Floats]:
+    """The share b of the infrared at some wavelengths, and what it adds: R_ir b.
+
+    Both are 0 for a material without numbers beyond the visible.
+    """
+    places = np.asarray(wavelengths, float)
+    beyond = {w: s for w, s in material.at_wavelength.items() if w > LONGEST}
+    if not beyond:
+        return np.zeros(len(places)), np.zeros(len(places))
     at = sorted(beyond)
     infrared = np.interp(places, at, [beyond[w].diffuse_reflectance for w in at])
     share = np.clip((places - EDGE) / (LONGEST - EDGE), 0.0, 1.0)
     share = share * share * (3.0 - 2.0 * share)
-    return np.asarray(visible * (1.0 - share) + infrared * share)
+    return share, infrared * share
+
+
+def shown_color(material: Material) -> tuple[float, float, float]:
+    """The sRGB colour of a material; without one a metal is as bright as its n and k say."""
+    if material.color is not None:
+        return material.color
+    if not is_metal(material):
+        return UNKNOWN_COLOR
+    grey = srgb_of(reflectance_of_metal(material))
+    return grey, grey, grey
+
+
+def reflectance_of_metal(material: Material) -> float:
+    """R0 of n and k: the share that a metal reflects at right angles."""
+    numbers = nearest_numbers(material)
+    return float(reflectance_at_normal(1.0, numbers.ior, numbers.extinction))
+
+
+def srgb_of(light: float) -> float:
+    """Linear light as a value of sRGB; the inverse of ``linear_color``."""
+    return 12.92 * light if light <= 0.0031308 else float(1.055 * light ** (1.0 / 2.4) - 0.055)
 
 
 def is_metal(material: Material) -> bool:

@@ -172,7 +172,7 @@ def bidirectional_reflectance(
         outside: index of the medium around.
     """
     given = np.broadcast_arrays(*np.atleast_2d(lights, viewers, normals))
-    directions = [np.ascontiguousarray(each, dtype=np.float64) for each in given]
-    result = np.empty(len(directions[0]))
-    kernel.brdf_of_each(row.reshape(1, -1), *directions, outside, result)
+    light, viewer, normal = (np.ascontiguousarray(each, dtype=np.float64) for each in given)
+    result = np.empty(len(light))
+    kernel.brdf_of_each(row.reshape(1, -1), light, viewer, normal, outside, result)
     return result

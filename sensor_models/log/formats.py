@@ -1,6 +1,7 @@
 """The two formats of logs: what each kind of content becomes in it."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -36,6 +37,8 @@ class Samples(NamedTuple):
     frame: str
     values: Mapping[str, Any]
     kinds: Mapping[str, str]
+    #: Variances of the noise of vectors by the names of their readings, where they are known.
+    variances: Mapping[str, Sequence[float]] = MappingProxyType({})
 
 
 class Format(Protocol):
@@ -54,9 +57,9 @@ class Format(Protocol):
         """A picture."""
 
     def calibration(
-        self, topic: str, time: float, frame: str, size: tuple[int, int], focal: tuple[float, ...]
+        self, topic: str, time: float, frame: str, info: Mapping[str, Any]
     ) -> list[Message]:
-        """A pinhole."""
+        """The lens of a camera, as ``CameraInfo`` of ROS has it."""
 
     def lines(self, topic: str, time: float, frame: str, ends: Floats) -> list[Message]:
         """Lines from the origin of a frame to (n, 3) ends, in place of those before.
@@ -83,6 +86,29 @@ def three(values: Mapping[str, Any], name: str) -> list[float] | None:
     return None if None in found else [float(value) for value in found if value is not None]
 
 
+#: The readings that are an angular velocity, a specific force and a magnetic field.
+_VECTORS = (
+    ("gyroscope", "angular_rate"),
+    ("accelerometer", "acceleration"),
+    ("magnetometer", "flux_density"),
+)
+
+
+class _Measured(NamedTuple):
+    """A vector, if the sensor measures it, and the variances of its noise."""
+
+    values: list[float] | None
+    variances: Sequence[float]
+
+
+def _measured(sample: Samples, *names: str) -> _Measured:
+    """The vector of a sample that has one of these names."""
+    for name in names:
+        if (values := three(sample.values, name)) is not None:
+            return _Measured(values, sample.variances.get(name, ros.NOT_KNOWN))
+    return _Measured(None, ros.NOT_KNOWN)
+
+
 def place_of(values: Mapping[str, Any]) -> tuple[float, float, float]:
     """Latitude, longitude and height of a fix."""
     return values["latitude"], values["longitude"], values["height"]
@@ -92,6 +118,14 @@ def variances_of(values: Mapping[str, Any]) -> list[float]:
     """Variances to the east, north and up: the horizontal accuracy is of both axes together."""
     level, up = values["accuracy.horizontal"], values["accuracy.vertical"]
     return [0.5 * level * level, 0.5 * level * level, up * up]
+
+
+def lens_of(
+    info: Mapping[str, Any],
+) -> tuple[tuple[int, int], tuple[float, ...], str, list[float]]:
+    """Size, focal lengths with principal point, model and terms of a lens."""
+    fx, _, cx, _, fy, cy, *_ = info["k"]
+    return (info["width"], info["height"]), (fx, fy, cx, cy), info["distortion_model"], info["d"]
 
 
 def shortest_last(ends: Floats) -> Floats:
@@ -130,10 +164,10 @@ class Foxglove:
         return [self._message(topic, "RawImage", time, parts)]
 
     def calibration(
-        self, topic: str, time: float, frame: str, size: tuple[int, int], focal: tuple[float, ...]
+        self, topic: str, time: float, frame: str, info: Mapping[str, Any]
     ) -> list[Message]:
         """A CameraCalibration."""
-        parts = foxglove.camera_calibration(time, frame, size, focal)
+        parts = foxglove.camera_calibration(time, frame, *lens_of(info))
         return [self._message(topic, "CameraCalibration", time, parts)]
 
     def lines(self, topic: str, time: float, frame: str, ends: Floats) -> list[Message]:
@@ -203,10 +237,10 @@ class Ros:
         return [self._message(topic, "sensor_msgs/Image", time, parts)]
 
     def calibration(
-        self, topic: str, time: float, frame: str, size: tuple[int, int], focal: tuple[float, ...]
+        self, topic: str, time: float, frame: str, info: Mapping[str, Any]
     ) -> list[Message]:
         """A CameraInfo."""
-        parts = ros.camera_info(time, frame, size, focal)
+        parts = ros.camera_info(time, frame, *lens_of(info))
         name = topic.rpartition("/")[0] + "/camera_info"
         return [self._message(name, "sensor_msgs/CameraInfo", time, parts)]
 
@@ -234,13 +268,12 @@ class Ros:
         """What there is a message for: motion, magnetic field, place, joint."""
         time, frame, values = sample.time, sample.frame, sample.values
         found: list[tuple[str, str, tuple[Part, ...]]] = []
-        rate = three(values, "gyroscope") or three(values, "angular_rate")
-        force = three(values, "accelerometer") or three(values, "acceleration")
-        if rate is not None or force is not None:
-            found.append(("data_raw", "Imu", ros.imu(time, frame, rate, force)))
-        field = three(values, "magnetometer") or three(values, "flux_density")
-        if field is not None:
-            found.append(("mag", "MagneticField", ros.magnetic_field(time, frame, field)))
+        rate, force, field = (_measured(sample, *names) for names in _VECTORS)
+        if rate.values is not None or force.values is not None:
+            found.append(("data_raw", "Imu", ros.imu(time, frame, *rate, *force)))
+        if field.values is not None:
+            own = ros.magnetic_field(time, frame, field.values, field.variances)
+            found.append(("mag", "MagneticField", own))
         if "latitude" in values:
             place = place_of(values), variances_of(values)
             fix = ros.nav_sat_fix(time, frame, bool(values["fix"]), *place)

@@ -67,26 +67,65 @@ def read_summary(stream: IO[bytes]) -> Summary:
     """
     if stream.read(len(MAGIC)) != MAGIC:
         raise LogError("the file is no MCAP file: it does not begin as one")
-    found, schemas, by_number = Summary(), {0: ""}, {}
+    found, schemas = Summary(), {0: ""}
+    by_number: dict[int, ChannelSummary] = {}
     for opcode, content in _records(stream):
         if opcode == HEADER:
             found.profile, at = _text(content, 0)
             found.library, _ = _text(content, at)
-        elif opcode == SCHEMA:
-            schemas[struct.unpack_from("<H", content)[0]] = _text(content, 2)[0]
-        elif opcode == CHANNEL:
-            channel = _channel(content, schemas)
-            if channel.number not in by_number:
-                by_number[channel.number] = channel
-                found.channels.append(channel)
         elif opcode == CHUNK:
             found.chunks += 1
-            _count(content, by_number)
-        elif opcode == END:
+            for kind, part in _parts(content):
+                _take(kind, part, schemas, by_number)
+        else:
+            _take(opcode, content, schemas, by_number)
+        if opcode == END:
             found.complete = True
         elif opcode == STATISTICS:
             break
+    found.channels = list(by_number.values())
     return found
+
+
+def _take(
+    opcode: int, content: bytes, schemas: dict[int, str], channels: dict[int, ChannelSummary]
+) -> None:
+    """Take note of a schema, a channel or a message; other writers have them all in chunks."""
+    if opcode == SCHEMA:
+        schemas[struct.unpack_from("<H", content)[0]] = _text(content, 2)[0]
+    elif opcode == CHANNEL:
+        channel = _channel(content, schemas)
+        channels.setdefault(channel.number, channel)
+    elif opcode == MESSAGE:
+        number, _, time = struct.unpack_from("<HIQ", content)
+        channel = channels[number]
+        channel.first = time if not channel.messages else min(channel.first, time)
+        channel.last = max(channel.last, time)
+        channel.messages += 1
+        channel.bytes += len(content) - 22
+
+
+def read_messages(stream: IO[bytes]) -> Iterator[tuple[str, int, bytes]]:
+    """The messages of a log whose chunks are not compressed: topic, time in ns, data.
+
+    Raises:
+        LogError: if it is no MCAP file, or its chunks are compressed.
+    """
+    if stream.read(len(MAGIC)) != MAGIC:
+        raise LogError("the file is no MCAP file: it does not begin as one")
+    topics: dict[int, str] = {}
+    for opcode, content in _records(stream):
+        if opcode == CHANNEL:
+            topics[struct.unpack_from("<H", content)[0]] = _text(content, 4)[0]
+        elif opcode == CHUNK:
+            for kind, part in _parts(content):
+                if kind == CHANNEL:
+                    topics[struct.unpack_from("<H", part)[0]] = _text(part, 4)[0]
+                elif kind == MESSAGE:
+                    number, _, time = struct.unpack_from("<HIQ", part)
+                    yield topics[number], time, part[22:]
+        elif opcode == END:
+            return
 
 
 def _records(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
@@ -110,19 +149,13 @@ def _channel(content: bytes, schemas: dict[int, str]) -> ChannelSummary:
     return ChannelSummary(number, topic, schemas.get(schema, ""), _text(content, at)[0])
 
 
-def _count(chunk: bytes, channels: dict[int, ChannelSummary]) -> None:
-    """Count the messages of a chunk."""
+def _parts(chunk: bytes) -> Iterator[tuple[int, bytes]]:
+    """The records in a chunk."""
     compression, at = _text(chunk, 28)
     if compression:
         raise LogError(f"chunks are compressed by {compression}, which is not read here")
     at += 8
     while at < len(chunk):
         opcode, length = struct.unpack_from("<BQ", chunk, at)
-        if opcode == MESSAGE:
-            number, _, time = struct.unpack_from("<HIQ", chunk, at + 9)
-            channel = channels[number]
-            channel.first = time if not channel.messages else min(channel.first, time)
-            channel.last = max(channel.last, time)
-            channel.messages += 1
-            channel.bytes += length - 22
+        yield opcode, chunk[at + 9 : at + 9 + length]
         at += 9 + length

@@ -7,15 +7,15 @@
 
 Names of topics begin with that of the instance; frames are ``map``, the body by parameter
 ``log_body`` (``base_link``), sensors by their instances, ``..._optical`` for images. A path that
-ends with ``.mcap`` is a file with schemas of Foxglove, any other one a bag of ROS 2: a directory
-with a file and what describes it (``bag``).
+ends with ``.mcap`` is a file with schemas of Foxglove, an address (``ws://…``) a server of the same
+messages (``live``), any other one a bag of ROS 2: a directory with a file and what describes it
+(``bag``).
 
 All is made on the thread of the log. What results hold is given back (``done``) when it is copied.
 """
 
-import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,12 @@ from numpy.typing import NDArray
 from sensor_models.core.frames import MountParameters, multiply_quaternions, rotate_vector
 from sensor_models.core.sensor import Result
 from sensor_models.core.spec import Group, Groups, LogParameters, SensorSpec, scalars_of
+from sensor_models.light.spectra import shown_color
 from sensor_models.log import bag
 from sensor_models.log.formats import Format, Foxglove, Ros, Samples, Transform
+from sensor_models.log.live import is_live
 from sensor_models.log.shared import Message, leave_log, use_log
+from sensor_models.log.variances import variances_of_noise
 from sensor_models.messages.foxglove import SceneMesh
 from sensor_models.messages.pictures import Picture, picture_of
 from sensor_models.output.clouds import CloudFile
@@ -53,10 +56,14 @@ LOGGED = np.dtype(
 MOST_PENDING = 1 << 16
 #: The turn from an optical frame (z forward, x right) to that of the sensor.
 OPTICAL = (0.5, -0.5, 0.5, -0.5)
+#: Poses of the body that come with samples are so far apart at least, in s.
+POSE_INTERVAL = 0.01
+#: Poses that wait for a sample at most; of more, every second one is left out.
+MOST_POSES = 1 << 10
 
 
 def topic_name(instance: str) -> str:
-    """A name of topics and frames for an instance."""
+    """A name of topics and frames for an instance; several instances may have the same."""
     name = re.sub(r"[^A-Za-z0-9_]+", "_", instance).strip("_") or "sensor"
     return name if name[0].isalpha() else f"s_{name}"
 
@@ -66,30 +73,53 @@ class LogSink:
 
     def __init__(self, instance: str, spec: SensorSpec, parameters: Groups) -> None:
         own = parameters.of(LogParameters)
-        self.name, self._body = topic_name(instance), own.log_body
-        self._topic = f"/{self.name}"
-        path = Path(own.log)
-        self._format: Format = Foxglove() if path.suffix == ".mcap" else Ros()
-        file = path if path.suffix == ".mcap" else bag.file_of(path)
-        self._bag = None if path.suffix == ".mcap" else path
+        self._body = own.log_body
+        is_bag = not is_live(own.log) and Path(own.log).suffix != ".mcap"
+        self._format: Format = Ros() if is_bag else Foxglove()
+        self._bag = Path(own.log) if is_bag else None
+        file = own.log if self._bag is None else str(bag.file_of(self._bag))
         self._kinds = {name: q.kind for name, q, _ in scalars_of(spec.readings)}
         mounts = [i for i in parameters.instances.values() if isinstance(i, MountParameters)]
         self._mount = mounts[0] if mounts else None
-        self._values = parameters.by_name()
-        self._log = use_log(str(file), self._format.profile)
+        self._variances = variances_of_noise(spec.readings, parameters.by_name())
+        self._log = use_log(file, self._format.profile)
+        self.name = self._log.name_of(instance, topic_name(instance))
+        self._topic = f"/{self.name}"
         self._ticket = self._log.join(self.name)
-        self._began = False
         self._pending: list[Result] = []
+        self._poses: list[Transform] = []  # of the body, that come with the samples
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether there is anybody to write for."""
+        return self._log.wanted
 
     # ---- from the run --------------------------------------------------------------------------
 
     def append(self, result: Result) -> None:
         """Take a sample; it is written with ``commit``, and replaces one of the same number."""
+        if not self._log.wanted:
+            return
         if self._pending and self._pending[-1].number >= result.number:
             self.rewind(result.number)
         if len(self._pending) >= MOST_PENDING:
             self.commit()
         self._pending.append(result)
+
+    def place_body(self, time: float, state: NDArray[np.float64]) -> None:
+        """Take the state of the body of a sensor without frames; that of an instant may come again.
+
+        It stands in the log with the samples that are committed next.
+        """
+        if self._mount is None or not self._log.wanted or not state[3:7].any():
+            return
+        while self._poses and self._poses[-1].time >= time:
+            self._poses.pop()
+        if not self._poses or time - self._poses[-1].time >= POSE_INTERVAL:
+            pose = state[:3].tolist(), state[3:7].tolist()
+            self._poses.append(Transform(time, "map", self._body, *pose))
+        if len(self._poses) > MOST_POSES:  # samples are rare
+            del self._poses[1::2]
 
     def rewind(self, number: int) -> None:
         """Forget samples that are not committed, from a number on."""
@@ -101,10 +131,15 @@ class LogSink:
             return
         pending, self._pending = self._pending, []
         if pending:
-            self._log.take(self._ticket, pending[-1].time, lambda: self._of_samples(pending))
+            poses, self._poses = self._poses, self._poses[-1:]  # the last one bounds the next
+            self._log.take(self._ticket, pending[-1].time, lambda: self._of_samples(pending, poses))
+            self._log.report()
 
     def take(self, result: Result, scene: Any) -> None:
         """Write a frame."""
+        if not self._log.wanted:
+            result.done()
+            return
         moving = [] if scene is None else _poses_of_bodies(scene, result.time)
         seen = None if scene is None else scene.scene
         make = _Frame(self, result, seen, moving)
@@ -113,10 +148,15 @@ class LogSink:
         except BaseException:
             make.give_back()
             raise
+        self._log.report()
 
     def wait(self) -> None:
         """Wait until all that was given is with the writer."""
         self._log.wait()
+
+    def publish(self) -> None:
+        """Bring all that was given to the disk, and tell what was lost."""
+        self._log.publish()
 
     def close(self) -> None:
         """End the use of the log; the last one finishes it."""
@@ -126,28 +166,45 @@ class LogSink:
             self.commit(all_of_them=True)
             self._log.leave(self._ticket)
         finally:
-            leave_log(self._log)
-            if self._bag is not None:
-                bag.describe(self._bag)
+            try:
+                leave_log(self._log)
+            finally:  # a log that has lost something is a log
+                if self._bag is not None:
+                    bag.describe(self._bag)
 
     # ---- on the thread of the log --------------------------------------------------------------
 
-    def _of_samples(self, results: Sequence[Result]) -> Iterable[Message]:
+    def _of_samples(
+        self, results: Sequence[Result], poses: Sequence[Transform]
+    ) -> Iterable[Message]:
         yield from self._beginning(results[0].time)
+        for pose in poses:
+            if self._log.first_to_place(self._body, pose.time):
+                yield from self._format.transforms([pose], fixed=False)
         for result in results:
             # what a record has besides the readings comes behind them
             values = dict(zip(self._kinds, result.values, strict=False))
-            sample = Samples(result.time, self.name, values, self._kinds)
+            sample = Samples(result.time, self.name, values, self._kinds, self._variances)
             yield from self._format.sample(self._topic, sample)
+
+    def _once(self, what: str, make: Callable[[], list[Message]]) -> list[Message]:
+        """Messages that a log has once; nothing if it has them already."""
+        if not self._log.first_to_tell(what):
+            return []
+        return [message._replace(once=what) for message in make()]
 
     def _beginning(self, time: float) -> list[Message]:
         """Where the sensor is on its body, told once."""
-        if self._began or self._mount is None:
+        if self._mount is None:
             return []
-        self._began = True
         pose = self._mount.position, self._mount.orientation
         given = Transform(time, self._body, self.name, *pose)
-        return self._format.transforms([given], fixed=True)
+        return self._fixed(given)
+
+    def _fixed(self, given: Transform) -> list[Message]:
+        """A frame that does not move in another one, told once."""
+        what = f"frame {given._replace(time=0.0)}"
+        return self._once(what, lambda: self._format.transforms([given], fixed=True))
 
     def frame_messages(
         self, result: Result, scene: Any, moving: Sequence[Transform]
@@ -155,12 +212,14 @@ class LogSink:
         """The messages of a frame."""
         time = result.time
         yield from self._beginning(time)
-        if scene is not None and self._log.first_to_tell(f"scene {scene.name}"):
-            yield from self._format.scene(time, meshes_of(scene))
+        if scene is not None:
+            what = f"scene {scene.name}"
+            yield from self._once(what, lambda: self._format.scene(time, meshes_of(scene)))
         pose = result.known.get("position"), result.known.get("orientation")
         if pose[0] is not None and pose[1] is not None:
             yield from self._format.pose(f"{self._topic}/pose", time, pose)  # type: ignore[arg-type]
             body = [Transform(time, "map", self._body, *self._body_pose(*map(_array, pose)))]
+            self._log.first_to_place(self._body, time)
             yield from self._format.transforms([*body, *moving], fixed=False)
         for file in result.files:
             if isinstance(file, CloudFile):
@@ -168,7 +227,7 @@ class LogSink:
             elif isinstance(file, DetectionFile):
                 yield from self._targets(time, file)
             elif (picture := picture_of(file)) is not None:
-                yield from self._image(time, picture)
+                yield from self._image(time, picture, result.known.get("camera_info"))
 
     def _body_pose(
         self, position: NDArray[np.float64], orientation: NDArray[np.float64]
@@ -205,7 +264,7 @@ class LogSink:
             *self._format.lines(f"{self._topic}/lines", time, self.name, ends.reshape(-1, 3)),
         ]
 
-    def _image(self, time: float, picture: Picture) -> list[Message]:
+    def _image(self, time: float, picture: Picture, lens: Any) -> list[Message]:
         """A picture, and how its pixels look out where that is known."""
         pixels = picture.pixels
         encoding = "32FC1"
@@ -215,15 +274,9 @@ class LogSink:
             encoding = "rgb8" if picture.channels == 3 else mosaic
         frame, topic = f"{self.name}_optical", f"{self._topic}/{picture.kind}"
         found = self._format.image(topic, time, frame, pixels, encoding)
-        size = pixels.shape[1], pixels.shape[0]
-        focal = focal_lengths(self._values, size)
-        if self._log.first_to_tell(frame):
-            given = Transform(time, self.name, frame, (0.0,) * 3, OPTICAL)
-            found += self._format.transforms([given], fixed=True)
-        if focal is not None:
-            found += self._format.calibration(
-                f"{self._topic}/calibration", time, frame, size, focal
-            )
+        found += self._fixed(Transform(time, self.name, frame, (0.0,) * 3, OPTICAL))
+        if lens is not None:
+            found += self._format.calibration(f"{self._topic}/calibration", time, frame, lens)
         return found
 
 
@@ -254,12 +307,17 @@ def _array(values: Any) -> NDArray[np.float64]:
     return np.array(values, float)
 
 
+def _frame_of_body(name: str) -> str:
+    """The frame of a movable body; those of a manifest have names of letters, digits and _."""
+    return f"body_{name}"
+
+
 def _poses_of_bodies(scene: Any, time: float) -> list[Transform]:
     """Where the movable bodies of a scene are."""
     if not scene.scene.bodies:
         return []
     states = scene.bodies_at([time]).states[0].tolist()
-    names = [f"body_{topic_name(body.name)}" for body in scene.scene.bodies]
+    names = [_frame_of_body(body.name) for body in scene.scene.bodies]
     return [
         Transform(time, "map", name, state[:3], state[3:7])
         for name, state in zip(names, states, strict=True)
@@ -274,22 +332,12 @@ def meshes_of(scene: Any) -> list[SceneMesh]:
         vertices = mesh.vertices.astype(float) @ instance.transform[:3, :3].T
         vertices += instance.transform[:3, 3]
         body = instance.body
-        frame = "map" if body < 0 else f"body_{topic_name(scene.bodies[body].name)}"
+        frame = "map" if body < 0 else _frame_of_body(scene.bodies[body].name)
         for material in np.unique(mesh.face_material).tolist():
             faces = mesh.faces[mesh.face_material == material]
             used, places = np.unique(faces, return_inverse=True)
             name = f"{number}.{material}"
-            color = scene.materials[material].color
+            color = shown_color(scene.materials[material])
             own = places.reshape(faces.shape).astype(np.uint32)
             found.append(SceneMesh(name, frame, vertices[used], own, color))
     return found
-
-
-def focal_lengths(values: Any, size: tuple[int, int]) -> tuple[float, float, float, float] | None:
-    """fx, fy, cx, cy of a pinhole, from the parameters of a camera; none of what is no pinhole."""
-    if "horizontal_fov" not in values or int(values.get("projection", 0)) != 0:
-        return None
-    fx = values.get("intrinsics.fx") or 0.5 * size[0] / math.tan(0.5 * values["horizontal_fov"])
-    fy = values.get("intrinsics.fy") or fx
-    cx, cy = values.get("intrinsics.cx"), values.get("intrinsics.cy")
-    return fx, fy, cx or 0.5 * size[0], cy or 0.5 * size[1]

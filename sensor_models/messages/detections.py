@@ -2,7 +2,7 @@
 
     LidarDetection                              RadarDetection
     existence_probability  P_d, else 1          existence_probability  1
-    object_id    entity; 2^64 - 1 for none      object_id    entity
+    object_id    2^64 - 1 for none              object_id
     position     range, azimuth, elevation      position     range, azimuth, elevation
     intensity    100 min(1, reflectivity), %    radial_velocity   m/s, positive toward the sensor
     reflectivity     pi I / A                   rcs, snr     10 log10 of ours, where there are any
@@ -15,6 +15,9 @@ I is the intensity in 1/sr and A the share of the beam that meets the detector, 
 switched off. A reflection has the power 10 log10(I pi R^2 / S^2) dB for a detector of radius R, the
 time of flight 2 S / c and the Doppler shift 2 v / lambda.
 
+The object is the one that the scene's body follows (``osi.bodies``), by its id in the ground truth;
+for all else it is the entity of the scene.
+
 Angles are those of our sensors: positive elevation is up. By the wording of ``Spherical3d``, a
 right-handed rotation about the new y, it would be down; the lidar and radar models of openMSL also
 take it as up.
@@ -25,6 +28,7 @@ Source: ASAM OSI 3.8.0, osi_featuredata.proto and osi_sensorview.proto.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -42,6 +46,7 @@ CLUTTER = 3
 
 _POSITION = double_part(1, "distance") + double_part(2, "azimuth") + double_part(3, "elevation")
 _OBJECT = whole_part(1, "object_id", 5).within(2)
+_LARGE_OBJECT = whole_part(1, "large_id", 10).within(2)
 _NO_OBJECT = Part(block(2, b"\x08" + varint(NO_OBJECT)))
 
 LIDAR_DETECTION = Record(
@@ -49,6 +54,7 @@ LIDAR_DETECTION = Record(
     {
         "existence_probability": double_part(1, "existence_probability"),
         "object": _OBJECT,
+        "large object": _LARGE_OBJECT,
         "no object": _NO_OBJECT,
         "position": _POSITION.within(3),
         "intensity": double_part(7, "intensity"),
@@ -64,6 +70,7 @@ RADAR_DETECTION = Record(
     {
         "existence_probability": double_part(1, "existence_probability"),
         "object": _OBJECT,
+        "large object": _LARGE_OBJECT,
         "no object": _NO_OBJECT,
         "position": _POSITION.within(3),
         "radial_velocity": double_part(5, "radial_velocity"),
@@ -80,6 +87,7 @@ LIDAR_REFLECTION = Record(
         "doppler_shift": double_part(3, "doppler_shift"),
         "normal": _NORMAL.within(5),
         "object": whole_part(1, "object_id", 5).within(6),
+        "large object": whole_part(1, "large_id", 10).within(6),
         "no object": Part(block(6, b"\x08" + varint(NO_OBJECT))),
     },
 )
@@ -151,13 +159,36 @@ class Optics:
         return raw
 
 
+#: What an id of 5 bytes cannot hold.
+_LARGE = 2**35
+
+
+def _objects(
+    entities: NDArray[np.integer[Any]], objects: Mapping[int, int]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Columns with the ids of objects, and which messages lack which form of them.
+
+    ``objects`` are the ids that entities of the scene have outside of it, where they have others.
+    """
+    ids = np.maximum(entities, 0).astype(np.uint64)
+    for entity, number in objects.items():
+        ids[entities == entity] = number
+    is_none, is_large = entities < 0, ids >= _LARGE
+    lacking = {"object": is_none | is_large, "large object": is_none | ~is_large}
+    return {"object_id": ids, "large_id": ids}, {**lacking, "no object": ~is_none}
+
+
 def lidar_detections(
-    points: Points, radial_velocity: NDArray[np.floating[Any]], optics: Optics | None
+    points: Points,
+    radial_velocity: NDArray[np.floating[Any]],
+    optics: Optics | None,
+    objects: Mapping[int, int] = MappingProxyType({}),
 ) -> Bytes:
     """The detections of a cloud, in its order; without ``optics`` they have no intensities."""
+    ids, lacking = _objects(points["entity_id"], objects)
     columns: dict[str, Any] = {
         "existence_probability": 1.0,
-        "object_id": points["entity_id"],
+        **ids,
         "distance": points["range"],
         "azimuth": points["azimuth"],
         "elevation": points["elevation"],
@@ -172,13 +203,17 @@ def lidar_detections(
     if "echo_width" in names:
         columns["echo_pulse_width"] = points["echo_width"] * (0.5 * SPEED_OF_LIGHT)
         columns["existence_probability"] = points["detection_probability"]
-    is_none = points["entity_id"] < 0
-    lacking = {"object": is_none, "no object": ~is_none, "clutter": points["atmospheric"] == 0}
+    lacking["clutter"] = points["atmospheric"] == 0
     return LIDAR_DETECTION.encode(len(points), columns, lacking)
 
 
 def ray_reflections(
-    returns: Points, rays: NDArray[np.int64], count: int, velocity: Any, optics: Optics
+    returns: Points,
+    rays: NDArray[np.int64],
+    count: int,
+    velocity: Any,
+    optics: Optics,
+    objects: Mapping[int, int] = MappingProxyType({}),
 ) -> Bytes:
     """One reflection for each ray; ``rays`` are the numbers of the rays that have returns."""
     path = returns["range"].astype(np.float64)
@@ -188,7 +223,6 @@ def ray_reflections(
         "signal_strength": 10.0 * np.log10(np.maximum(power, 1e-300)),
         "time_of_flight": way * path / SPEED_OF_LIGHT,
         "doppler_shift": 2.0 * velocity / optics.wavelength,
-        "object_id": np.maximum(returns["entity_id"], 0),
     }
     if "normal_x" in (returns.dtype.names or ()):
         known |= {name: returns[name] for name in ("normal_x", "normal_y", "normal_z")}
@@ -197,12 +231,11 @@ def ray_reflections(
         columns[name][rays] = values
     empty = np.ones(count, bool)
     empty[rays] = False
-    has_object = np.zeros(count, bool)
-    has_object[rays] = returns["entity_id"] >= 0
+    entities = np.full(count, -1, np.int64)
+    entities[rays] = returns["entity_id"]
+    ids, no_ids = _objects(entities, objects)
     lacking = dict.fromkeys(("signal_strength", "time_of_flight", "doppler_shift", "normal"), empty)
-    return LIDAR_REFLECTION.encode(
-        count, columns, {**lacking, "object": ~has_object, "no object": has_object}
-    )
+    return LIDAR_REFLECTION.encode(count, {**columns, **ids}, {**lacking, **no_ids})
 
 
 def directions(vectors: NDArray[np.float64]) -> Bytes:
@@ -210,22 +243,23 @@ def directions(vectors: NDArray[np.float64]) -> Bytes:
     return DIRECTION.encode(len(vectors), dict(zip("xyz", vectors.T, strict=True)))
 
 
-def radar_detections(targets: Mapping[str, NDArray[Any]]) -> Bytes:
+def radar_detections(
+    targets: Mapping[str, NDArray[Any]], objects: Mapping[int, int] = MappingProxyType({})
+) -> Bytes:
     """The detections of a radar, from columns by the names of its detections."""
-    entity = targets["entity_id"]
+    ids, lacking = _objects(targets["entity_id"], objects)
     columns: dict[str, Any] = {
         "existence_probability": 1.0,
-        "object_id": entity,
+        **ids,
         "distance": targets["range"],
         "azimuth": targets["azimuth"],
         "elevation": targets["elevation"],
         "radial_velocity": targets["radial_velocity"],
     }
-    lacking = {"object": entity < 0, "no object": entity >= 0}
     for name in ("rcs", "snr"):
         if name in targets:
             positive = targets[name] > 0.0
             columns[name] = 10.0 * np.log10(np.where(positive, targets[name], 1.0))
             lacking[name] = ~positive
     lacking["radial_velocity"] = np.isnan(targets["radial_velocity"])
-    return RADAR_DETECTION.encode(len(entity), columns, lacking)
+    return RADAR_DETECTION.encode(len(targets["entity_id"]), columns, lacking)

@@ -158,6 +158,8 @@ ENUMS: Mapping[str, tuple[str, ...]] = {
     "foxglove.SceneEntityDeletion.Type": ("MATCHING_ID", "ALL"),
 }  # fmt: skip
 
+#: Models of lenses that ROS calls otherwise.
+LENSES = {"equidistant": "kannala_brandt"}
 #: The number of each type of a packed field.
 NUMERIC = {"u1": 1, "i1": 2, "u2": 3, "i2": 4, "u4": 5, "i4": 6, "f4": 7, "f8": 8}
 
@@ -259,14 +261,24 @@ def raw_image(time: float, frame: str, pixels: NDArray[Any], encoding: str) -> P
 
 
 def camera_calibration(
-    time: float, frame: str, size: tuple[int, int], focal: tuple[float, ...]
+    time: float,
+    frame: str,
+    size: tuple[int, int],
+    focal: tuple[float, ...],
+    model: str = "plumb_bob",
+    terms: Sequence[float] = (),
 ) -> Parts:
-    """A pinhole of ``size`` columns and rows with fx, fy, cx, cy, in pixels."""
+    """A lens: ``size`` in columns and rows; fx, fy, cx, cy in pixels whose middles are whole.
+
+    Without terms it is a pinhole, whose model is left out.
+    """
     fx, fy, cx, cy = focal
+    bent = text(4, LENSES.get(model, model)) + _numbers(5, terms) if any(terms) else b""
     return (
         stamp(1, time)
         + fixed32(2, size[0])
         + fixed32(3, size[1])
+        + bent
         + _numbers(6, [fx, 0, cx, 0, fy, cy, 0, 0, 1])
         + _numbers(7, np.eye(3).ravel())
         + _numbers(8, [fx, 0, cx, 0, 0, fy, cy, 0, 0, 0, 1, 0])

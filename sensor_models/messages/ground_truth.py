@@ -6,6 +6,9 @@ follows which object:
 
     osi.bodies = "vehicle_1 = 17, vehicle_2 = 18"
 
+Detections name what they hit by the same ids (``objects_of_entities``), so that consumers find it
+in the ground truth. What does not fit is told once (``ObjectWatch``).
+
 The origin of a body may be anywhere. The middle of the box around its meshes is put where the
 middle of the object's box is, and the body rotates like the object (``BodyMover``).
 
@@ -17,8 +20,9 @@ Source: ASAM OSI 3.8.0, osi_groundtruth.proto, osi_object.proto, osi_common.prot
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -235,3 +239,55 @@ class BodyMover:
             if number in truth.objects:
                 states[place] = state_of(truth.objects[number], self._middles[place])
         return states
+
+
+def objects_of_entities(scene: Scene, pairs: Mapping[str, int]) -> dict[int, int]:
+    """The ids of moving objects by the entities on the bodies that follow them."""
+    if not pairs:
+        return {}
+    numbers = [pairs.get(body.name) for body in scene.bodies]
+    carried = ((each.entity_id, numbers[each.body]) for each in scene.instances if each.body >= 0)
+    return {entity: number for entity, number in carried if number is not None}
+
+
+class ObjectWatch:
+    """Tells once what of a ground truth, of the table of ids and of the scene does not fit."""
+
+    def __init__(self, pairs: Mapping[str, int], warn: Callable[[str], None]) -> None:
+        self._pairs, self._warn = pairs, warn
+        self._looked = False
+
+    def look(self, truth: GroundTruth) -> None:
+        """Compare the table with the first ground truth."""
+        if self._looked:
+            return
+        self._looked = True
+        there = set(truth.objects) - {truth.host}
+        if lost := sorted(there - set(self._pairs.values())):
+            self._warn(
+                f"OSMPSensorViewIn has moving objects that no body of the scene follows, so that"
+                f" the sensor does not see them: ids {_listed(lost)}; osi.bodies gives bodies to"
+                " objects"
+            )
+        awaited = [f"{n} = {i}" for n, i in self._pairs.items() if i not in truth.objects]
+        if awaited:
+            self._warn(
+                f"osi.bodies has {_listed(awaited)}, but OSMPSensorViewIn begins without such"
+                f" objects; its ids are {_listed(sorted(truth.objects))}; these bodies stay where"
+                " they are until their objects come"
+            )
+
+    def look_at_scene(self, scene: Scene) -> None:
+        """Compare the table with the entities of a scene."""
+        ids, mapped = set(self._pairs.values()), objects_of_entities(scene, self._pairs)
+        if same := sorted({i.entity_id for i in scene.instances} & ids - set(mapped)):
+            self._warn(
+                f"entities {_listed(same)} of the scene {scene.name} have ids that osi.bodies gives"
+                " to moving objects: detections do not tell them apart; give these entities others"
+            )
+
+
+def _listed(items: Sequence[Any], most: int = 10) -> str:
+    """Items as a text; of many, the first ones."""
+    more = f" and {len(items) - most} more" if len(items) > most else ""
+    return ", ".join(map(str, items[:most])) + more or "none"

@@ -1,6 +1,6 @@
 """OSI 3.8 by OSMP 1.6: messages that sensors that see give to other models, and take from them.
 
-With the parameter ``osi`` each frame becomes a SensorData at ``OSMPSensorDataOut``: the detections
+With ``osi.on`` each frame becomes a SensorData at ``OSMPSensorDataOut``: the detections
 of a lidar or a radar, the pixels of a depth camera as detections, the picture of a camera. With
 ``osi.sensor_view`` it also becomes a SensorView at ``OSMPSensorViewOut``: a reflection for each
 ray, or a picture. A step without a frame repeats the address; if a step has several frames, the
@@ -45,8 +45,10 @@ from sensor_models.messages.detections import (
 )
 from sensor_models.messages.ground_truth import (
     BodyMover,
+    ObjectWatch,
     angles_of,
     host_state,
+    objects_of_entities,
     read_view,
 )
 from sensor_models.messages.pictures import Picture, picture_of
@@ -54,7 +56,6 @@ from sensor_models.messages.ports import OsiInputParameters, OsiParameters, OsiP
 from sensor_models.messages.wire import Bytes, block, double, opening, tag, varint, whole
 from sensor_models.output.clouds import CloudFile
 from sensor_models.output.detections import DetectionFile
-from sensor_models.output.images import ImageFile
 from sensor_models.output.points import POINT, CloudBuffer, Points
 from sensor_models.scene.pose_memory import BODY_SIZE
 
@@ -165,6 +166,8 @@ class _Shot:
     moving: Mapping[int, Floats] = field(default_factory=dict)
     position: Floats = field(default_factory=lambda: np.zeros(3))
     orientation: Floats = field(default_factory=lambda: np.array([1.0, 0.0, 0.0, 0.0]))
+    #: Ids of moving objects by the entities that follow them.
+    objects: Mapping[int, int] = field(default_factory=dict)
 
 
 class OsiMessages:
@@ -179,15 +182,16 @@ class OsiMessages:
         self._drawn = bool(values.get("mount.randomization.on"))
         self._rays: Rays | None = None
         self._input = None
+        self._pairs: Mapping[str, int] = {}
         if ports.takes_view:
             self._input = setup.parameters.of(OsiInputParameters)
             self._pairs = pairs_of(self._input.bodies)
         self._mover: BodyMover | None = None
+        self._watch = ObjectWatch(self._pairs, setup.warn)
         self.motion = Motion()
         self.buffers = {name: osmp.Buffers() for name in (osmp.DATA_OUT, osmp.VIEW_OUT)}
         # A ray-traced radar always gives closing speeds.
         self._has_sign = bool(values.get("model")) or values.get("speed_mode", 1) == CLOSING
-        self._scale = values["max_range"] if values.get("normalize_range") else 1.0
         if ports.rays is not None and (self._own.sensor_view or "normalize_range" in values):
             self._rays = ports.rays(setup)
 
@@ -210,7 +214,9 @@ class OsiMessages:
         if scene is not None and self._pairs:
             if self._mover is None or self._mover.scene is not scene.scene:
                 self._mover = BodyMover(scene.scene, self._pairs)
+                self._watch.look_at_scene(scene.scene)
             scene.move(time, self._mover.states(truth, scene.states().bodies))
+        self._watch.look(truth)
         return state
 
     # ---- what the sensor tells -----------------------------------------------------------------
@@ -252,6 +258,7 @@ class OsiMessages:
             _moving_entities(scene, middle),
             place,
             facing,
+            {} if scene is None else objects_of_entities(scene.scene, self._pairs),
         )
 
     def _contents(self, result: Result, shot: _Shot) -> tuple[Parts, Parts]:
@@ -261,9 +268,9 @@ class OsiMessages:
             if isinstance(file, CloudFile):
                 return self._of_cloud(file.cloud, shot, header)
             if isinstance(file, DetectionFile):
-                return self._of_targets(file, header)
+                return self._of_targets(file, shot, header)
             if (picture := picture_of(file)) is not None:
-                return self._of_picture(result, file, picture, shot, header)
+                return self._of_picture(result, picture, shot, header)
         return (), ()
 
     def _of_cloud(
@@ -271,7 +278,7 @@ class OsiMessages:
     ) -> tuple[Parts, Parts]:
         points = cloud.pack() if isinstance(cloud, CloudBuffer) else cloud
         velocity = closing_speed(points, shot)
-        entries = lidar_detections(points, velocity, self._optics)
+        entries = lidar_detections(points, velocity, self._optics, shot.objects)
         data = _block(26, (VERSION, *_block(3, (self._counted(header, len(points)), entries))))
         view: Parts = ()
         if self._own.sensor_view and isinstance(cloud, CloudBuffer) and self._rays is not None:
@@ -279,9 +286,8 @@ class OsiMessages:
             (rays,) = np.nonzero(cloud.counts)
             nearest = first[rays]
             own = points[nearest], rays, len(cloud.counts), velocity[nearest], self._optics
-            view = _block(
-                1002, (*_block(1, self._lidar_configuration(shot)), ray_reflections(*own))
-            )
+            found = ray_reflections(*own, shot.objects)
+            view = _block(1002, (*_block(1, self._lidar_configuration(shot)), found))
         return data, view
 
     def _lidar_configuration(self, shot: _Shot) -> Parts:
@@ -300,19 +306,19 @@ class OsiMessages:
             timings,
         )
 
-    def _of_targets(self, file: DetectionFile, header: bytes) -> tuple[Parts, Parts]:
+    def _of_targets(self, file: DetectionFile, shot: _Shot, header: bytes) -> tuple[Parts, Parts]:
         """The detections of a radar; radial velocities are given only if speeds have a sign."""
         names = ["number", "time", *(name for name, _, _ in Group(file.reading).scalars())]
         table = np.array(list(file.detections), float).reshape(-1, len(names))
         columns = dict(zip(names, table.T, strict=True))
         columns["entity_id"] = columns["entity_id"].astype(np.int64)
         speed = columns["speed"] if self._has_sign else np.full(len(table), np.nan)
-        detections = radar_detections({**columns, "radial_velocity": speed})
+        detections = radar_detections({**columns, "radial_velocity": speed}, shot.objects)
         data = self._counted(header, len(table)), detections
         return _block(26, (VERSION, *_block(2, data))), ()
 
     def _of_picture(
-        self, result: Result, file: Any, shown: Picture, shot: _Shot, header: bytes
+        self, result: Result, shown: Picture, shot: _Shot, header: bytes
     ) -> tuple[Parts, Parts]:
         """A picture, and for a depth image a detection for each pixel."""
         pixels = shown.pixels
@@ -329,7 +335,7 @@ class OsiMessages:
         if self._rays is None:
             return _block(8, (VERSION, timestamp(2, result.time), *picture)), picture
         entities = next((f.array for f in result.files if getattr(f, "kind", "") == "entity"), None)
-        points = points_of_pixels(file, self._rays.directions * self._scale, entities)
+        points = points_of_pixels(shown, self._rays.directions, entities)
         found = lidar_detections(points, closing_speed(points, shot), None)
         data = self._counted(header, len(points)), found
         return _block(26, (VERSION, *_block(3, data))), picture
@@ -414,20 +420,18 @@ def closing_speed(points: Points, shot: _Shot) -> NDArray[np.float64]:
 
 
 def points_of_pixels(
-    image: ImageFile, directions: Floats, entities: NDArray[np.integer[Any]] | None
+    image: Picture, directions: Floats, entities: NDArray[np.integer[Any]] | None
 ) -> Points:
     """The points that the pixels of a depth image show; pixels without a reading are left out.
 
-    ``directions`` are those of the rays, with the length that a reading of 1 m has.
+    ``directions`` are unit vectors.
     """
-    reading = np.asarray(image.array, np.float64).ravel()
+    reading = np.asarray(image.pixels, np.float64).ravel()
     # A depth is measured along the axis, a range along the ray.
     lengths = reading if image.kind == "range" else reading / directions[:, 0]
-    scale = np.linalg.norm(directions, axis=1)
-    lengths = lengths * (scale if image.kind == "range" else scale * scale)
     (seen,) = np.nonzero(np.isfinite(lengths) & (lengths > 0.0))
     points = np.zeros(len(seen), POINT)
-    x, y, z = (directions[seen] / scale[seen, np.newaxis]).T
+    x, y, z = directions[seen].T
     points["range"] = lengths[seen]
     points["azimuth"], points["elevation"] = np.arctan2(y, x), np.arcsin(np.clip(z, -1.0, 1.0))
     points["entity_id"] = -1 if entities is None else entities.ravel()[seen]

@@ -1,7 +1,8 @@
 """Pictures among the files of a frame, in the form that messages need.
 
 A file is a picture if it has ``numbers`` (rows, columns, channels), the ``largest`` of them and
-the ``mosaic`` of its colours (``none``, ``rggb``, ...), or if it is a depth image.
+the ``mosaic`` of its colours (``none``, ``rggb``, ...), or if it is a depth image, which messages
+have in m.
 """
 
 from typing import Any, NamedTuple
@@ -38,7 +39,8 @@ def picture_of(file: Any) -> Picture | None:
     if isinstance(file, ImageFile):
         if file.kind not in ("depth", "range"):
             return None
-        return Picture(file.kind, np.ascontiguousarray(file.array, "<f4"), 1.0)
+        distances = file.array if file.metres is None else file.metres
+        return Picture(file.kind, np.ascontiguousarray(distances, "<f4"), 1.0)
     numbers = getattr(file, "numbers", None)
     if numbers is None:
         return None

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
+#: The largest id of an object; the next one stands for none.
+LARGEST_ID = 2**64 - 2
+
+
 def pairs_of(table: str) -> dict[str, int]:
     """Bodies of the scene and the ids of their objects: ``vehicle_1 = 17, vehicle_2 = 18``."""
     pairs: dict[str, int] = {}
@@ -33,6 +37,8 @@ def pairs_of(table: str) -> dict[str, int]:
                 f"osi.bodies: {entry!r} cannot be read, needed is the name of a movable body, an"
                 " equals sign and the id of a moving object"
             )
+        if len(number) > 20 or int(number) > LARGEST_ID:
+            raise ParameterError(f"osi.bodies: the id of {name} is above {LARGEST_ID}")
         pairs[name] = int(number)
     return pairs
 
@@ -44,7 +50,7 @@ class OsiParameters:
     on: bool = boolean(
         False,
         "Give OSI messages at the outputs OSMPSensor..., and take those at inputs",
-        name="osi",
+        name="osi.on",
     )
     sensor_view: bool = boolean(
         False, "Give a SensorView besides, with an entry for each ray", name="osi.sensor_view"

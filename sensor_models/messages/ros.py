@@ -94,10 +94,13 @@ DEFINITIONS: Mapping[str, str] = {
 
 #: The number of each type of a point's field.
 DATATYPES = {"i1": 1, "u1": 2, "i2": 3, "u2": 4, "i4": 5, "u4": 6, "f4": 7, "f8": 8}
+#: How much of a fix's covariance is known.
+DIAGONAL_KNOWN = 2
 #: Of markers: lines with two ends each; to add, or take the place of an earlier one; to delete it.
 LINE_LIST, ADD, DELETE = 5, 0, 2
 UNKNOWN = (-1.0, *[0.0] * 8)
-NOTHING_KNOWN = (0.0,) * 9
+#: Variances of which nothing is known.
+NOT_KNOWN = (0.0, 0.0, 0.0)
 
 
 def quality_of(topic: str) -> str:
@@ -210,11 +213,18 @@ def image(time: float, frame: str, pixels: NDArray[Any], encoding: str) -> Parts
     return cdr.put("B", 0).put("I", pixels.nbytes // max(rows, 1)).around(_bytes(pixels))
 
 
-def camera_info(time: float, frame: str, size: tuple[int, int], focal: tuple[float, ...]) -> Parts:
-    """A pinhole of ``size`` columns and rows with fx, fy, cx, cy, in pixels."""
+def camera_info(
+    time: float,
+    frame: str,
+    size: tuple[int, int],
+    focal: tuple[float, ...],
+    model: str = "plumb_bob",
+    terms: Sequence[float] = (0.0,) * 5,
+) -> Parts:
+    """A lens: ``size`` in columns and rows; fx, fy, cx, cy in pixels whose middles are whole."""
     fx, fy, cx, cy = focal
-    cdr = Cdr().header(time, frame).put("I", size[1], size[0]).text("plumb_bob")
-    cdr.numbers((0.0,) * 5).put("d", fx, 0, cx, 0, fy, cy, 0, 0, 1)
+    cdr = Cdr().header(time, frame).put("I", size[1], size[0]).text(model)
+    cdr.numbers(terms).put("d", fx, 0, cx, 0, fy, cy, 0, 0, 1)
     cdr.put("d", 1, 0, 0, 0, 1, 0, 0, 0, 1).put("d", fx, 0, cx, 0, 0, fy, cy, 0, 0, 0, 1, 0)
     return (cdr.put("I", 0, 0, 0, 0, 0, 0).put("B", 0).head,)
 
@@ -241,19 +251,29 @@ def imu(
     time: float,
     frame: str,
     rate: Sequence[float] | None,
+    rate_variances: Sequence[float],
     acceleration: Sequence[float] | None,
+    acceleration_variances: Sequence[float],
 ) -> Parts:
-    """Rates in rad/s and specific force in m/s2; None for what is not measured."""
+    """Rates in rad/s and specific force in m/s2, with variances; None for what is not measured."""
     cdr = Cdr().header(time, frame).quaternion((1.0, 0.0, 0.0, 0.0)).put("d", *UNKNOWN)
-    for values in (rate, acceleration):
+    for values, variances in ((rate, rate_variances), (acceleration, acceleration_variances)):
         cdr.put("d", *(values if values is not None else (0.0, 0.0, 0.0)))
-        cdr.put("d", *(UNKNOWN if values is None else NOTHING_KNOWN))
+        cdr.put("d", *(UNKNOWN if values is None else _covariance(variances)))
     return (cdr.head,)
 
 
-def magnetic_field(time: float, frame: str, field: Sequence[float]) -> Parts:
-    """A flux density in T."""
-    return (Cdr().header(time, frame).put("d", *field).put("d", *NOTHING_KNOWN).head,)
+def magnetic_field(
+    time: float, frame: str, field: Sequence[float], variances: Sequence[float]
+) -> Parts:
+    """A flux density in T, with its variances."""
+    return (Cdr().header(time, frame).put("d", *field).put("d", *_covariance(variances)).head,)
+
+
+def _covariance(variances: Sequence[float]) -> list[float]:
+    """A covariance whose axes are independent, row by row; zeros where nothing is known."""
+    values: list[float] = np.diag(np.asarray(variances, float)).ravel().tolist()
+    return values
 
 
 def nav_sat_fix(
@@ -266,8 +286,8 @@ def nav_sat_fix(
     """Latitude and longitude in rad, height in m, variances to the east, north and up in m2."""
     cdr = Cdr().header(time, frame).put("b", 0 if fixed else -1).put("H", 1)
     cdr.put("d", math.degrees(place[0]), math.degrees(place[1]), place[2])
-    cdr.put("d", *np.diag(variances).ravel().tolist())
-    return (cdr.put("B", 2 if fixed else 0).head,)
+    cdr.put("d", *_covariance(variances))
+    return (cdr.put("B", DIAGONAL_KNOWN if fixed and any(variances) else 0).head,)
 
 
 def joint_state(time: float, name: str, position: float, velocity: float | None) -> Parts:

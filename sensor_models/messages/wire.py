@@ -107,10 +107,11 @@ def double_part(number: int, name: str) -> Part:
 
 
 def whole_part(number: int, name: str, length: int) -> Part:
-    """A whole number, padded to 3 or 5 bytes."""
+    """A whole number, padded to 3, 5 or 10 bytes; 5 hold 35 bits."""
     start = tag(number, VARINT)
     kinds = {3: ((name, 0, "<u2"), (f"{name} high", 2, "u1"))}
     kinds[5] = ((name, 0, "<u4"), (f"{name} high", 4, "u1"))
+    kinds[10] = ((name, 0, "<u8"), (f"{name} high", 8, "<u2"))
     places = tuple((n, len(start) + at, kind) for n, at, kind in kinds[length])
     return Part(start + bytes(length), places)
 
@@ -198,7 +199,11 @@ def _fill(table: NDArray[np.void], name: str, values: ArrayLike) -> None:
             (number >> np.uint64(7 * place)) & np.uint64(0x7F) | np.uint64(0x80)
         ) << np.uint64(8 * place)
     table[name] = spread
-    table[f"{name} high"] = (number >> np.uint64(7 * low)) & np.uint64(0x7F)
+    rest = number >> np.uint64(7 * low)
+    high = rest & np.uint64(0x7F)
+    if table.dtype[f"{name} high"].itemsize == 2:
+        high |= np.uint64(0x80) | (rest >> np.uint64(7)) << np.uint64(8)
+    table[f"{name} high"] = high
 
 
 def _without(rows: Bytes, layout: _Layout, cut: Mapping[str, NDArray[np.bool_]]) -> Bytes:
@@ -224,6 +229,8 @@ def fields(message: memoryview | bytes) -> Iterator[tuple[int, Any]]:
     while at < len(data):
         key, at = _varint_at(data, at)
         number, wire_type = key >> 3, key & 7
+        if number == 0:  # as in bytes that are all zeros
+            raise WireError(f"byte {at} of {len(data)} belongs to field 0, which no message has")
         if wire_type == VARINT:
             value, at = _varint_at(data, at)
             yield number, value
@@ -234,7 +241,7 @@ def fields(message: memoryview | bytes) -> Iterator[tuple[int, Any]]:
             length = 8 if wire_type == FIXED64 else 4
         else:
             raise WireError(f"field {number} has wire type {wire_type}, which no field has")
-        if number == 0 or at + length > len(data):
+        if at + length > len(data):
             raise WireError(f"field {number} of {length} bytes at byte {at} of {len(data)} is cut")
         yield number, data[at : at + length]
         at += length

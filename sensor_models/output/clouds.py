@@ -114,12 +114,16 @@ class CloudFile:
         """What its name ends with."""
         return f"{self.kind}.{self.format.name}"
 
+    @property
+    def content(self) -> Points:
+        """The points; those of a buffer are in its own memory."""
+        if isinstance(self.cloud, CloudBuffer):
+            return self.cloud.pack()
+        return np.ascontiguousarray(repack_fields(self.cloud))
+
     def write(self, path: Path) -> dict[str, object]:
         """Write it to a path and tell what the index should know of it."""
-        if isinstance(self.cloud, CloudBuffer):
-            points = self.cloud.pack()
-        else:
-            points = np.ascontiguousarray(repack_fields(self.cloud))
+        points = self.content
         written = WRITERS[self.format](path, points, self)
         known = {
             "kind": self.kind,

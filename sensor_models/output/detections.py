@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sensor_models.core.quantities import choice, string
 from sensor_models.output.frame_files import FrameWriter
 from sensor_models.output.records import (
     RecordFormat,
-    check_format,
     columns_of,
     row_type,
     write_table,
@@ -52,10 +52,14 @@ class DetectionFile:
         """What its name ends with."""
         return f"detections.{self.format.name}"
 
+    @property
+    def content(self) -> NDArray[np.void]:
+        """The detections as records."""
+        return np.array(list(self.detections), row_type(columns_of(self.reading)))
+
     def write(self, path: Path) -> Mapping[str, object]:
         """Write it to a path and tell what the index should know of it."""
-        columns = columns_of(self.reading)
-        rows = np.array(list(self.detections), row_type(columns))
+        columns, rows = columns_of(self.reading), self.content
         write_table(path, self.format, [rows], columns)
         units = {column.name: column.unit for column in columns}
         about = {"kind": "detections", "format": self.format, "units": units}
@@ -65,6 +69,5 @@ class DetectionFile:
 def detection_writer(
     sensor: str, parameters: DetectionFileParameters, effective: Mapping[str, object]
 ) -> FrameWriter:
-    """The writer of the files of a sensor's frames; a format that is not possible is refused."""
-    check_format(parameters.output_format)
+    """The writer of the files of a sensor's frames."""
     return FrameWriter(sensor, parameters, effective)

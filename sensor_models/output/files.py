@@ -1,7 +1,9 @@
 """What all writers of files share: names, directories, publication and the index.
 
 Names        An instance name may hold anything; ``safe_file_name`` makes a portable file name
-             of it that no other instance name gets.
+             of it that no other instance name gets. Names that a user writes into a description
+             (sensors of a data set, parts of a system) become files as they are, and are refused
+             by ``check_names`` if they cannot.
 Directories  ``output_directory`` makes the directory and tries at once whether it takes files.
 Publication  ``published`` writes to a temporary name in the same directory, and renames the file
              when all is written: under its own name a file is complete or not there. The file
@@ -25,14 +27,14 @@ import re
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sensor_models.core.quantities import quantities_of
+from sensor_models.core.quantities import ParameterError, quantities_of
 
 #: Version of the lines of ``index.jsonl`` and of the files that they name.
 FORMAT_VERSION = 1
@@ -103,6 +105,29 @@ def safe_file_name(name: str) -> str:
     return f"{safe}-{digest[:8]}"
 
 
+def check_names(where: str, names: Iterable[str], also: str = "") -> None:
+    """Refuse names that cannot be files of one directory on every system, with what is allowed.
+
+    A name is a letter, then letters, digits, ``_`` and the characters of ``also``. So it is no path
+    and no device of Windows. Two names that differ only in case would be one file on some systems.
+    """
+    known: dict[str, str] = {}
+    for name in names:
+        if not re.fullmatch(f"[A-Za-z][A-Za-z0-9_{re.escape(also)}]*", name):
+            allowed = " ".join(["A-Z a-z 0-9 _", *also])
+            raise ParameterError(f"{where}{name!r} is no name, allowed: a letter, then {allowed}")
+        if len(name) > LONGEST_SAFE_NAME:
+            raise ParameterError(
+                f"{where}{name!r} has {len(name)} characters, allowed are at most"
+                f" {LONGEST_SAFE_NAME}"
+            )
+        if name.lower() in RESERVED_STEMS:
+            raise ParameterError(f"{where}{name!r} is a device of Windows, choose another name")
+        other = known.setdefault(name.lower(), name)
+        if other != name:
+            raise ParameterError(f"{where}{name!r} differs from {other!r} only in case")
+
+
 def output_directory(requested: str, instance_name: str) -> Path:
     """The directory to write to, as an absolute path; it exists and is writable.
 
@@ -155,11 +180,12 @@ def _is_left_behind(path: Path, where: str | None, process: str | None) -> bool:
     if where == _here() and process is not None and os.name == "posix":
         if int(process) == os.getpid():
             return str(path) not in _asides  # process numbers are reused
-        return not _is_running(int(process))
+        return not is_running(int(process))
     return time.time() - path.stat().st_mtime > FORGOTTEN
 
 
-def _is_running(process: int) -> bool:
+def is_running(process: int) -> bool:
+    """Whether this machine has a process of a number, ours or another user's."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -9,15 +9,17 @@ Pictures (digital numbers of one or more channels, up to 16 bit):
 
 npy    uint8 or uint16, (rows, columns) or (rows, columns, channels)
 png    8 or 16 bit, whichever holds the largest number, grey or colours; two channels, or more
-       than three, are one below the other. Numbers are stored unchanged: those of 12 bit go up to
-       4095
-tiff   the same, not compressed
+       than three, are one below the other. Numbers of other depths are spread over the range of
+       the file, as the standard of PNG has it, so that viewers show them as bright as they are:
+       number = scale x stored, rounded, with ``scale`` and ``unit`` as texts in the file
+tiff   8 or 16 bit likewise, not compressed; numbers are stored unchanged
 
 ``frame_files`` writes the files to the disk.
 """
 
 import struct
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from io import BytesIO
@@ -33,6 +35,7 @@ from sensor_models.output.frame_files import FrameWriter, write_npy
 from sensor_models.output.sinks import WriteFiles, write_files
 
 PNG_LARGEST = 65535
+BYTE_LARGEST = 255
 PNG_LEVEL = 1  # of compression
 MILLIMETRE = 1e-3
 
@@ -83,17 +86,32 @@ def png_bytes(image: NDArray[Any], scale: float, unit: str) -> bytes:
     """
     finite = np.nan_to_num(np.asarray(image, float) / scale, nan=0.0, posinf=PNG_LARGEST)
     stored = np.clip(np.round(finite), 0, PNG_LARGEST).astype(np.uint16)
-    from PIL.PngImagePlugin import PngInfo  # not all logs need it
+    return _png_of(stored, {"scale": repr(scale), "unit": unit})
 
-    texts = PngInfo()
-    texts.add_text("scale", repr(scale))
-    texts.add_text("unit", unit)
-    return _file_of(stored, "png", pnginfo=texts, compress_level=PNG_LEVEL)
+
+def spread(numbers: NDArray[Any], largest: int) -> tuple[NDArray[Any], float]:
+    """Numbers over the whole range of 8 or 16 bit, and what they are multiplied with to go back."""
+    kind = np.uint8 if largest <= BYTE_LARGEST else np.uint16
+    full = np.iinfo(kind).max
+    if largest in (0, full):
+        return numbers.astype(kind), 1.0
+    wide = numbers.astype(np.uint32)
+    return ((2 * full * wide + largest) // (2 * largest)).astype(kind), largest / full
 
 
 def png_of_colors(picture: NDArray[np.uint8]) -> bytes:
     """A picture of red, green and blue, (rows, columns, 3)."""
-    return _file_of(picture, "png", compress_level=PNG_LEVEL)
+    return _png_of(picture, {})
+
+
+def _png_of(pixels: NDArray[Any], texts: Mapping[str, str]) -> bytes:
+    """A picture that Pillow writes, with texts beside it."""
+    from PIL.PngImagePlugin import PngInfo  # not all logs need it
+
+    info = PngInfo()
+    for key, value in texts.items():
+        info.add_text(key, value)
+    return _file_of(pixels, "png", pnginfo=info, compress_level=PNG_LEVEL)
 
 
 def tiff_bytes(image: NDArray[Any]) -> bytes:
@@ -118,11 +136,18 @@ class ImageFile:
     format: ImageFormat = ImageFormat.npy
     scale: float = 1.0
     unit: str = "1"
+    #: The distances of a normalised image, for messages; None if the array has them.
+    metres: NDArray[np.float32] | None = None
 
     @property
     def suffix(self) -> str:
         """What its name ends with."""
         return f"{self.kind}.{self.format.name}"
+
+    @property
+    def content(self) -> NDArray[Any]:
+        """The values as they are."""
+        return self.array
 
     def write(self, path: Path) -> dict[str, object]:
         """Write it to a path and tell what the index should know of it."""
@@ -141,14 +166,15 @@ class ImageFile:
 _PNG_COLORS, _PNG_16_BIT = 2, 16
 
 
-def png_of_16_bit_colors(picture: NDArray[np.uint16]) -> bytes:
-    """A PNG of three colours of 16 bit each, which Pillow does not write."""
+def png_of_16_bit_colors(picture: NDArray[np.uint16], texts: Mapping[str, str] = {}) -> bytes:
+    """A PNG of three colours of 16 bit each, which Pillow does not write, with texts beside it."""
     rows, columns, _ = picture.shape
     lines = np.zeros((rows, 1 + 6 * columns), np.uint8)  # each row begins with its filter: none
     lines[:, 1:] = np.ascontiguousarray(picture, ">u2").view(np.uint8).reshape(rows, -1)
     header = struct.pack(">IIBBBBB", columns, rows, _PNG_16_BIT, _PNG_COLORS, 0, 0, 0)
     parts = (
         (b"IHDR", header),
+        *((b"tEXt", f"{key}\0{value}".encode("latin-1")) for key, value in texts.items()),
         (b"IDAT", zlib.compress(lines.tobytes(), PNG_LEVEL)),
         (b"IEND", b""),
     )
@@ -201,14 +227,23 @@ class PictureFile:
         """What its name ends with."""
         return f"{self.kind}.{self.format.name}"
 
+    @property
+    def content(self) -> NDArray[np.uint16]:
+        """The digital numbers."""
+        return self.numbers
+
     def write(self, path: Path) -> dict[str, object]:
         """Write it to a path and tell what the index should know of it."""
         height, width, channels = self.numbers.shape
-        array = self.numbers.astype(np.uint8) if self.largest <= 255 else self.numbers
+        array = self.numbers.astype(np.uint8) if self.largest <= BYTE_LARGEST else self.numbers
+        scale = 1.0
         if self.format == ImageFormat.npy:
             write_npy(path, array[:, :, 0] if channels == 1 else array)
+        elif self.format == ImageFormat.png:
+            stored, scale = spread(array, self.largest)
+            path.write_bytes(_png_picture(stored, scale))
         else:
-            path.write_bytes(self._picture(array))
+            path.write_bytes(_tiff_picture(array))
         return {
             "kind": self.kind,
             "format": self.format,
@@ -216,18 +251,27 @@ class PictureFile:
             "width": width,
             "channels": channels,
             "largest": self.largest,
+            "scale": scale,
             "bayer": self.mosaic,
         }
 
-    def _picture(self, array: NDArray[Any]) -> bytes:
-        kind = self.format.name
-        if array.shape[2] == 3:
-            if array.dtype == np.uint16:
-                writes = {"png": png_of_16_bit_colors, "tiff": tiff_of_16_bit_colors}
-                return writes[kind](array)
-            return _file_of(array, kind, **({"compress_level": PNG_LEVEL} if kind == "png" else {}))
-        below = np.concatenate(np.moveaxis(array, 2, 0))
-        return _file_of(below, kind, **({"compress_level": PNG_LEVEL} if kind == "png" else {}))
+
+def _png_picture(array: NDArray[Any], scale: float) -> bytes:
+    texts = {} if scale == 1.0 else {"scale": repr(scale), "unit": "1"}
+    if array.shape[2] == 3 and array.dtype == np.uint16:
+        return png_of_16_bit_colors(array, texts)
+    return _png_of(_one_below_the_other(array), texts)
+
+
+def _tiff_picture(array: NDArray[Any]) -> bytes:
+    if array.shape[2] == 3 and array.dtype == np.uint16:
+        return tiff_of_16_bit_colors(array)
+    return _file_of(_one_below_the_other(array), "tiff")
+
+
+def _one_below_the_other(array: NDArray[Any]) -> NDArray[Any]:
+    """The channels of what is no picture in colours."""
+    return array if array.shape[2] == 3 else np.concatenate(np.moveaxis(array, 2, 0))
 
 
 #: Images need no writer of their own.

@@ -20,11 +20,13 @@ noise, which many programs drop) that the labels of a scene do not share.
 The day of creation is 1970-01-01 in every file, so that equal points give equal files.
 
 With waveforms, point format 9 is used: the samples are in the file, in an extended record 65535
-after the points, and each point names its packet. All packets of a descriptor have the same length,
-and a file has at most 255 descriptors, so packets are padded to one of these lengths with the count
-for 0 W. Samples are counts of 32 bits; gain and offset of the descriptors convert them to W. A
-point is ``return_point_wave_location`` ps after the first sample; what was measured later is (x_t,
-y_t, z_t) m per ps further along the pulse. Spacings are whole ps.
+after the points, and each point names its packet. Samples are counts of 16 bits, as programs that
+read waveforms know 8 and 16; gain and offset of a descriptor convert them to W. A file has at most
+255 descriptors: 51 lengths, which packets are padded to with the count for 0 W, for each of five
+ranges of power, every one 64 times smaller than the one before. So the peak of a packet is 1,000
+counts at least, unless it is 10^9 times lower than the highest in the file. A point is
+``return_point_wave_location`` ps after the first sample; what was measured later is (x_t, y_t, z_t)
+m per ps further along the pulse. Spacings are whole ps.
 
 Source: ASPRS, "LAS specification 1.4 - R15", sections 2.4 (header), 2.6.7 and 2.6.10 (point formats
 6 and 9), 2.7 (waveform packet data) and "Extra Bytes".
@@ -62,12 +64,15 @@ PART = 4096
 
 #: Speed of light in m for each ps, there and back.
 METRES_PER_PS = 0.5 * 299_792_458.0 * 1e-12
-#: Descriptors of packets, the number of the first one's record, and that of the data.
-MOST_DESCRIPTORS, FIRST_DESCRIPTOR, PACKET_RECORD = 255, 100, 65535
+#: Lengths of packets, the number of the first descriptor's record, and that of the data.
+MOST_LENGTHS, FIRST_DESCRIPTOR, PACKET_RECORD = 51, 100, 65535
 #: The header of extended records, and places in the header of the file that are written last.
 EXTENDED = struct.Struct("<H16sHQ32s")
 START_OF_PACKETS, FIRST_EXTENDED = 227, 235
-LARGEST_SAMPLE = 2**32 - 1
+#: Bits and bytes of a sample, the largest count; ranges of power, and how many times smaller each
+#: is than the one before.
+SAMPLE_BITS, SAMPLE_BYTES, LARGEST_SAMPLE = 16, 2, 2**16 - 1
+POWER_RANGES, SMALLER = 5, 64.0
 
 
 class WavePackets(NamedTuple):
@@ -83,7 +88,7 @@ class WavePackets(NamedTuple):
     def unit(self) -> int:
         """The unit of the lengths of packets."""
         longest = int(self.rows["count"].max(initial=1))
-        return -(-longest // MOST_DESCRIPTORS)
+        return -(-longest // MOST_LENGTHS)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -92,11 +97,40 @@ class WavePackets(NamedTuple):
         return np.asarray(-(-self.rows["count"] // unit) * unit, np.int64)
 
     @property
-    def scale(self) -> tuple[float, float]:
-        """Gain and offset: the W of one count, and the W of the count 0."""
-        low = min(float(self.samples.min(initial=0.0)), 0.0)
-        high = float(self.samples.max(initial=0.0))
-        return max(high - low, 1e-30) / LARGEST_SAMPLE, low
+    def peaks(self) -> NDArray[np.float64]:
+        """The largest amount of power in each packet, W."""
+        held = self.rows["count"] > 0
+        peaks = np.zeros(len(self.rows))
+        if held.any():
+            begins = self.rows["offset"][held].astype(np.intp)
+            peaks[held] = np.maximum.reduceat(np.abs(self.samples), begins)
+        return peaks
+
+    @property
+    def power_ranges(self) -> NDArray[np.int64]:
+        """The number of the range of power of each packet, 0 for the largest one."""
+        peaks = self.peaks
+        highest = peaks.max(initial=0.0)
+        with np.errstate(divide="ignore"):
+            below = np.log(np.where(peaks > 0.0, highest / np.maximum(peaks, 1e-300), 1.0))
+        numbers = np.floor(below / math.log(SMALLER) + 1e-9)
+        return np.asarray(np.clip(numbers, 0, POWER_RANGES - 1), np.int64)
+
+    def scales(self) -> dict[int, tuple[float, float]]:
+        """Gain and offset of each range: the W of one count, and the W of the count 0."""
+        ranges = self.power_ranges
+        of_sample = np.repeat(ranges, self.rows["count"])
+        found = {}
+        for number in np.unique(ranges).tolist():
+            own = self.samples[of_sample == number]
+            low, high = min(float(own.min(initial=0.0)), 0.0), float(own.max(initial=0.0))
+            found[number] = max(high - low, 1e-30) / LARGEST_SAMPLE, low
+        return found
+
+    @property
+    def descriptors(self) -> NDArray[np.int64]:
+        """The number of the descriptor of each packet, from 1."""
+        return self.power_ranges * MOST_LENGTHS + self.lengths // self.unit
 
 
 def check_las(*, compressed: bool) -> None:
@@ -248,18 +282,17 @@ def _fill(records: Any, points: NDArray[np.void], full_intensity: float) -> None
 
 
 def _descriptors(laspy: Any, packets: WavePackets) -> list[Any]:
-    """The descriptors of packets, one for each length."""
-    gain, offset = packets.scale
-    spacing = max(round(1e12 * packets.step), 1)
-    return [
-        laspy.VLR(
-            "LASF_Spec",
-            FIRST_DESCRIPTOR - 1 + length // packets.unit,
-            f"{length} samples",
-            struct.pack("<BBIIdd", 32, 0, length, spacing, gain, offset),
-        )
-        for length in np.unique(packets.lengths).tolist()
-    ]
+    """The descriptors of packets, one for each length and range of power."""
+    scales, spacing = packets.scales(), max(round(1e12 * packets.step), 1)
+    found = []
+    for number in np.unique(packets.descriptors).tolist():
+        power_range, units = divmod(number - 1, MOST_LENGTHS)
+        length = (units + 1) * packets.unit
+        told = SAMPLE_BITS, 0, length, spacing, *scales[power_range]
+        text = f"{length} samples"
+        record = FIRST_DESCRIPTOR - 1 + number
+        found.append(laspy.VLR("LASF_Spec", record, text, struct.pack("<BBIIdd", *told)))
+    return found
 
 
 def _fill_packets(
@@ -267,37 +300,46 @@ def _fill_packets(
 ) -> None:
     """Set for each point its packet, and its place in that packet."""
     lengths = packets.lengths
-    begin = EXTENDED.size + 4 * (np.cumsum(lengths) - lengths)
+    begin = EXTENDED.size + SAMPLE_BYTES * (np.cumsum(lengths) - lengths)
     rows = packets.rows[of_point]
-    records["wavepacket_index"] = lengths[of_point] // packets.unit
+    records["wavepacket_index"] = packets.descriptors[of_point]
     records["wavepacket_offset"] = begin[of_point]
-    records["wavepacket_size"] = 4 * lengths[of_point]
+    records["wavepacket_size"] = SAMPLE_BYTES * lengths[of_point]
     after = points["range"].astype(float) / METRES_PER_PS - 1e12 * rows["first"]
     records["return_point_wave_location"] = after
     for axis in "xyz":
         records[f"{axis}_t"] = METRES_PER_PS * rows[f"along_{axis}"]
 
 
+def _counts_of(
+    packets: WavePackets,
+    part: slice,
+    lengths: NDArray[np.int64],
+    scales: NDArray[np.float64],
+) -> NDArray[np.uint16]:
+    """Samples of some packets, one after the other, padded; ``scales``: gain and offset of each."""
+    rows, (gain, low) = packets.rows[part], scales[part].T
+    held = rows["count"].astype(np.int64)
+    counts = np.repeat(np.rint(-low / gain), lengths)
+    inside = np.repeat(np.cumsum(lengths) - lengths, held)
+    steps = np.arange(int(held.sum())) - np.repeat(np.cumsum(held) - held, held)
+    begin = int(rows["offset"][0])
+    given = packets.samples[begin : begin + len(steps)].astype(float)
+    counts[inside + steps] = np.rint((given - np.repeat(low, held)) / np.repeat(gain, held))
+    whole: NDArray[np.uint16] = np.clip(counts, 0, LARGEST_SAMPLE).astype("<u2")
+    return whole
+
+
 def _append_packets(stream: BytesIO, packets: WavePackets) -> None:
     """Write the samples at the end, and their place into the header."""
-    start = stream.seek(0, 2)
-    gain, low = packets.scale
-    lengths = packets.lengths
+    start, lengths, known = stream.seek(0, 2), packets.lengths, packets.scales()
+    scales = np.array([known[number] for number in packets.power_ranges.tolist()]).reshape(-1, 2)
     name = b"LASF_Spec".ljust(16, b"\0"), b"waveform packets".ljust(32, b"\0")
-    size = 4 * int(lengths.sum())
+    size = SAMPLE_BYTES * int(lengths.sum())
     stream.write(EXTENDED.pack(0, name[0], PACKET_RECORD, size, name[1]))
-    nothing = round(-low / gain)
     for first in range(0, len(lengths), PART):
-        rows, held = packets.rows[first : first + PART], lengths[first : first + PART]
-        counts = np.full(int(held.sum()), nothing, "<u4")
-        inside = np.repeat(np.cumsum(held) - held, rows["count"])
-        steps = np.arange(int(rows["count"].sum())) - np.repeat(
-            np.cumsum(rows["count"]) - rows["count"], rows["count"]
-        )
-        begin = int(rows["offset"][0])
-        given = packets.samples[begin : begin + len(steps)].astype(float)
-        counts[inside + steps] = np.clip(np.rint((given - low) / gain), 0, LARGEST_SAMPLE)
-        stream.write(counts.tobytes())
+        part = slice(first, first + PART)
+        stream.write(_counts_of(packets, part, lengths[part], scales).tobytes())
     for place, form, value in (
         (START_OF_PACKETS, "<Q", start),
         (FIRST_EXTENDED, "<QI", (start, 1)),

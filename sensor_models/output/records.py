@@ -37,7 +37,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +51,7 @@ from sensor_models.output.files import (
     published,
     safe_file_name,
 )
+from sensor_models.output.parquet import Field, ParquetWriter
 from sensor_models.output.spool import Spool
 from sensor_models.output.text_logs import TextLog
 
@@ -141,7 +141,6 @@ class Record:
         self.sensor = sensor
         self.columns = (*columns_of(reading), *more)
         self._format = parameters.output_format
-        check_format(self._format)
         directory = output_directory(parameters.output_directory, sensor)
         self.file = directory / f"{safe_file_name(sensor)}.{self._format.name}"
         layout = struct.Struct("<" + "".join(_TYPES[column.kind][0] for column in self.columns))
@@ -319,12 +318,6 @@ class Record:
         return self._spool.read(row, count, row_type)
 
 
-def check_format(kind: RecordFormat) -> None:
-    """Raise an ``OutputError`` for a format that cannot be written here."""
-    if kind == RecordFormat.parquet:
-        _import_pyarrow()
-
-
 def write_table(
     path: Path, kind: RecordFormat, chunks: Iterable[Chunk], columns: Sequence[Column]
 ) -> None:
@@ -337,37 +330,20 @@ def row_type(columns: Sequence[Column]) -> np.dtype[np.void]:
     return np.dtype([(column.name, _TYPES[column.kind][1]) for column in columns])
 
 
-def _import_pyarrow() -> Any:
-    # Imported here, because it takes longer than all the rest, and few sensors record.
-    try:
-        # PyArrow imports pandas, if it is installed, when the first table is made. That may be
-        # while the interpreter ends, when this module can no longer be imported.
-        import concurrent.futures.thread  # noqa: F401 - imported for its side effects
-
-        import pyarrow.parquet
-    except ImportError as error:
-        raise OutputError(
-            f"recording to parquet needs the package pyarrow, which cannot be imported ({error});"
-            " install it, or choose the output format csv"
-        ) from error
-    return pyarrow
-
-
 def _write_parquet(path: Path, chunks: Iterable[Chunk], columns: Sequence[Column]) -> None:
-    pyarrow = _import_pyarrow()
-    fields = []
-    for column in columns:
-        column_type = pyarrow.from_numpy_dtype(np.dtype(_TYPES[column.kind][1]))
-        metadata = {"unit": column.unit, "description": column.description}
-        fields.append(pyarrow.field(column.name, column_type, nullable=False, metadata=metadata))
+    fields = [
+        Field(
+            column.name,
+            np.dtype(_TYPES[column.kind][1]).name,
+            metadata={"unit": column.unit, "description": column.description},
+        )
+        for column in columns
+    ]
     # Also in the file's metadata, because readers without Arrow do not see those of the columns.
     units = json.dumps({column.name: column.unit for column in columns})
-    schema = pyarrow.schema(fields, metadata={"units": units})
-    with pyarrow.parquet.ParquetWriter(str(path), schema) as writer:
+    with ParquetWriter(path, fields, {"units": units}) as writer:
         for chunk in chunks:
-            arrays = [np.ascontiguousarray(chunk[column.name]) for column in columns]
-            arrow = [pyarrow.array(a, field.type) for a, field in zip(arrays, schema, strict=True)]
-            writer.write_table(pyarrow.Table.from_arrays(arrow, schema=schema))
+            writer.write([chunk[column.name] for column in columns])
 
 
 def _write_csv(path: Path, chunks: Iterable[Chunk], columns: Sequence[Column]) -> None:

@@ -43,7 +43,7 @@ keys and units.
 import difflib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -61,19 +61,37 @@ DIRECTORIES = "SENSOR_FMUS_PRESETS"
 def load_preset(kind: str, name: str, without: str = "") -> dict[str, Value]:
     """The parameters of a preset for a kind of sensor, by the names of the FMU's parameters.
 
-    ``without`` lists names and groups of parameters that are left out, separated by commas.
+    ``without`` lists names and groups of parameters that are left out, separated by commas. A name
+    that the preset does not have is looked for in its groups: ``filter`` of an Imu stands for
+    ``accelerometer.filter``, ``gyroscope.filter`` and so on.
     """
-    values = find_preset(kind, name).parameters_of(kind)
+    return remaining(find_preset(kind, name), kind, without)
+
+
+def remaining(preset: Preset, kind: str, without: str) -> dict[str, Value]:
+    """The parameters of a preset for a kind of sensor, without some."""
+    values = preset.parameters_of(kind)
     for left_out in filter(None, map(str.strip, without.split(","))):
-        gone = [key for key in values if key == left_out or key.startswith(f"{left_out}.")]
+        gone = list(_called(left_out, values))
         if not gone:
             raise ParameterError(
-                f"preset_except: preset {name!r} sets nothing called {left_out!r} for {kind}, but"
-                f" {', '.join(values)}"
+                f"preset_except: preset {preset.name!r} sets nothing called {left_out!r} for"
+                f" {kind}, but {', '.join(values)}"
             )
         for key in gone:
             del values[key]
     return values
+
+
+def _called(name: str, keys: Iterable[str]) -> list[str]:
+    """The keys that a name of a parameter or group stands for."""
+    whole = {key: key for key in keys}
+    inner = {key: key.partition(".")[2] for key in whole}
+    for names in (whole, inner):
+        found = [k for k, inside in names.items() if f"{inside}.".startswith(f"{name}.")]
+        if found:
+            return found
+    return []
 
 
 def find_preset(kind: str, name: str) -> Preset:

@@ -7,13 +7,13 @@ the preset.
 import difflib
 import math
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sensor_models.core.quantities import ParameterError
+from sensor_models.core.toml_files import TomlError, read_toml
 from sensor_models.presets.units import DIVISIONS, FACTORS, converted
 
 Value = float | int | bool | str
@@ -65,20 +65,16 @@ class Preset:
 
 def read_preset(path: Path) -> Preset:
     """Read and check one preset file."""
-    if sys.version_info >= (3, 11):  # imported here, because most FMUs start without a preset
-        import tomllib
-    else:
-        import tomli as tomllib
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:  # the errors of TOML and of UTF-8 are ValueErrors
-        raise ParameterError(f"preset file {path}: {error}") from error
+        content = read_toml(path)
+    except TomlError as error:
+        raise ParameterError(f"preset file {error}") from error
     _check_keys(path, "", content, ("preset", "parameters"))
     about = _table(path, "preset", content["preset"])
     _check_keys(path, "preset.", about, _NEEDED, _PRESET_KEYS)
     datasheet = _table(path, "preset.datasheet", about["datasheet"])
     _check_keys(path, "preset.datasheet.", datasheet, _DATASHEET_KEYS)
-    parameters = _all_parameters(path, _table(path, "parameters", content["parameters"]))
+    parameters = read_parameters(path, _table(path, "parameters", content["parameters"]))
     return Preset(
         name=_text(path, "preset.name", about["name"]),
         sensors=_sensors(path, about["sensor"], parameters),
@@ -109,7 +105,8 @@ def _sensors(path: Path, given: Any, parameters: Mapping[str, Value]) -> tuple[s
     return sensors
 
 
-def _all_parameters(path: Path, table: Mapping[str, Any]) -> dict[str, Value]:
+def read_parameters(path: Path, table: Mapping[str, Any]) -> dict[str, Value]:
+    """The parameters of a table as presets write them, in SI units by their full names."""
     found: dict[str, Value] = {}
     for given, value in _parameters(path, table):
         for name in _components(given):

@@ -2,7 +2,7 @@
 
 import sys
 
-from sensor_models.pictures.radar_command import main
+from sensor_models.tools.pictures.radar_command import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -12,7 +12,7 @@ found exactly (``kernels.radar.cone``), and with it, in the sensor frame (x forw
                of closing, the fall of the range in that time, which has a sign
 
 Each obstacle is compared with itself in the frame before, and has no speed where it was not seen.
-The nearest of all has none either in a frame in which another obstacle was the nearest before: the
+So has the nearest of all, also in a frame in which another obstacle was the nearest before: the
 source compares the points of two objects there.
 
 Lines lie up to (extent of the face) / (2 (N - 1)) beside the nearest point of a face, N being
@@ -31,15 +31,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from sensor_models.core.frames import (
     MountParameters,
-    multiply_quaternions,
-    normalise_quaternion,
-    rotate_vector,
 )
 from sensor_models.core.quantities import ParameterError
 from sensor_models.kernels.radar.cone import STACK, Cone
 from sensor_models.kernels.radar.obstacles import find_nearest
 from sensor_models.radar.obstacles import Obstacles
 from sensor_models.radar.parameters import Cap, ConeParameters, ElevationMode, SpeedMode
+from sensor_models.sight.mount import pose_of
 
 Floats = NDArray[np.float64]
 
@@ -59,7 +57,6 @@ class Detections(NamedTuple):
     """What is in the cone at an instant."""
 
     targets: list[Target]  # the nearest first
-    speed: float  # m/s, of the nearest; NaN where another one was the nearest before
 
 
 class Seen(NamedTuple):
@@ -80,7 +77,7 @@ class ConeRadar:
         self.mount = mount or MountParameters()
         self._cone = cone_of(own)
         self._before: Seen | None = None
-        self._stretches = np.zeros((STACK, 2), np.int64)
+        self._segments = np.zeros((STACK, 2), np.int64)
 
     def reset(self) -> None:
         """Back to before the first frame."""
@@ -88,11 +85,7 @@ class ConeRadar:
 
     def sensor_pose(self, body: ArrayLike) -> Floats:
         """Position and quaternion of the sensor in the world, of the pose of its body."""
-        pose = np.asarray(body, float)
-        turn = normalise_quaternion(pose[3:7])
-        place = pose[:3] + rotate_vector(turn, np.array(self.mount.position))
-        both = multiply_quaternions(turn, np.array(self.mount.orientation))
-        return np.concatenate([place, both])
+        return np.concatenate(pose_of(self.mount, body))
 
     def detect(
         self, obstacles: Obstacles, body: ArrayLike, bodies: ArrayLike, time: float
@@ -104,7 +97,7 @@ class ConeRadar:
         nodes = np.empty(obstacles.depth + 1, np.int64)
         lines = own.lines_per_face
         find_nearest(
-            self._cone, obstacles.tables, sensor, poses, lines, nearest, nodes, self._stretches
+            self._cone, obstacles.tables, sensor, poses, lines, nearest, nodes, self._segments
         )
         order = np.argsort(nearest[:, 0], kind="stable")
         order = order[np.isfinite(nearest[order, 0])]
@@ -120,21 +113,26 @@ class ConeRadar:
                 strict=True,
             )
         ]
-        newly = self._is_newly_nearest(now)
         self._before = now
-        return Detections(targets, math.nan if newly else targets[0].speed)
-
-    def _is_newly_nearest(self, now: Seen) -> bool:
-        before = self._before
-        if before is None or not len(before.entity_ids) or not len(now.entity_ids):
-            return True
-        return bool(before.entity_ids[0] != now.entity_ids[0])
+        return Detections(targets)
 
     def _polar(self, point: list[float], distance: float) -> tuple[float, float, float]:
         """Range, azimuth and elevation."""
         x, y, z = point
         projected = self.parameters.elevation_mode == ElevationMode.projected
         return distance, math.atan2(y, x), math.atan2(z, x if projected else math.hypot(x, y))
+
+    def placed(self, seen: Target, reported: Target) -> Target:
+        """A target whose point is where its range and angles say, if errors changed these."""
+        distance, azimuth, elevation = polar = reported[1:4]
+        if polar == seen[1:4]:
+            return reported
+        level = math.cos(elevation)
+        x, y, z = level * math.cos(azimuth), level * math.sin(azimuth), math.sin(elevation)
+        if self.parameters.elevation_mode == ElevationMode.projected:
+            x, y, z = 1.0, math.tan(azimuth), math.tan(elevation)
+        scale = distance / math.hypot(x, y, z)
+        return reported._replace(point=(scale * x, scale * y, scale * z))
 
     def _speeds(self, now: Seen) -> list[float]:
         """The speeds of obstacles since the frame before."""

@@ -41,6 +41,13 @@ class Synthesis(IntEnum):
     beat = 1
 
 
+class SpeedExtended(IntEnum):
+    """What tells speeds beyond the unambiguous one."""
+
+    none = 0
+    hypotheses = 1
+
+
 class Window(IntEnum):
     """What samples are weighed with before a transform."""
 
@@ -183,15 +190,29 @@ class CfarParameters:
     type: CfarType = choice(
         CfarType.os, "Threshold from the mean of the cells around, or from an ordered one"
     )
-    window: int = integer(16, "Cells that the threshold is made of", minimum=2, maximum=1024)
+    window: int = integer(
+        16,
+        "Cells that the threshold is made of: with a window, every other one",
+        minimum=2,
+        maximum=1024,
+    )
     guard: int = integer(2, "Cells on either side that are left out", minimum=0, maximum=1024)
     rank: int = integer(12, "Place of the ordered cell, from the weakest", minimum=1, maximum=1024)
+    false_alarms_per_frame: float = real(
+        0.001,
+        "1",
+        "Targets that noise alone makes in a frame, in the mean; 0: by cfar.false_alarm",
+        minimum=0.0,
+    )
     false_alarm: float = real(
-        1e-4, "1", "Nominal share of false alarms, of independent cells",
-        minimum=1e-12, maximum=0.5,
-    )  # fmt: skip
+        1e-4,
+        "1",
+        "Share of cells of noise alone that stand out, where cfar.false_alarms_per_frame is 0",
+        minimum=1e-12,
+        maximum=0.5,
+    )
     side_lobes: bool = boolean(
-        False, "Report peaks that the windows make of a stronger target as well"
+        False, "Report peaks that windows and array make of a stronger target as well"
     )
 
     def __post_init__(self) -> None:
@@ -211,6 +232,11 @@ class TracingParameters:
         Synthesis.kernel,
         "How paths become a cube: by the kernels of the transforms, or sample by sample (beat), "
         "which is slow and right for what crosses cells of range in a frame",
+    )
+    speed_extended: SpeedExtended = choice(
+        SpeedExtended.none,
+        "What tells speeds beyond the unambiguous one, where transmitters fire in turns: nothing, "
+        "or the folding whose phases between transmitters fit best (hypotheses)",
     )
     max_targets: int = integer(
         16, "Targets in a list, the strongest; 16 are on outputs", minimum=1, maximum=100_000

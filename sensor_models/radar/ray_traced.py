@@ -1,7 +1,7 @@
 r"""Ray-traced radar: chirps and antennas in a scene, by physical optics on tubes of rays.
 
 Of the scene at the middle of a frame and of its motion then, tubes of rays make paths
-(``kernels.radar.tubes``, ``shooting``), paths make a cube of range, Doppler and channels
+(``kernels.radar.ray_tubes``, ``ray_paths``), paths make a cube of range, Doppler and channels
 (``synthesis``), the receiver adds its noise (``noise``), and what stands out becomes a list of
 targets (``targets``).
 
@@ -33,7 +33,8 @@ from sensor_models.core.random import stream_key
 from sensor_models.kernels.radar.batches import parts_of
 from sensor_models.kernels.radar.cells import list_cells, look, spread
 from sensor_models.kernels.radar.noise import add_noise
-from sensor_models.kernels.radar.shooting import PAGE, PATH_SIZE, Cells, Pages, shoot
+from sensor_models.kernels.radar.ray_paths import PAGE, PATH_SIZE, Cells, Pages, shoot
+from sensor_models.kernels.radar.ray_tubes import Sender
 from sensor_models.kernels.radar.synthesis import (
     BLOCK,
     SECTORS,
@@ -45,7 +46,6 @@ from sensor_models.kernels.radar.synthesis import (
     count_paths,
     sort_paths,
 )
-from sensor_models.kernels.radar.tubes import Sender
 from sensor_models.kernels.radar.windows import kernel_table, rows_of, window_of
 from sensor_models.radar.ray_parameters import Polarization, RayTracedParameters, Synthesis
 from sensor_models.radar.surfaces import RadarScene
@@ -64,6 +64,11 @@ AXES = {
     Polarization.hv: ((0.0, 1.0), (1.0, 0.0)),
     Polarization.plus45: ((SLANTED, SLANTED), (SLANTED, SLANTED)),
 }
+#: How the receiver's axis stands to that of what is sent: d x v = h, and d x h = -v.
+CROSSED = {Polarization.vh: 1.0, Polarization.hv: -1.0}
+#: Share of a cell that rays are drawn from. With none, whole columns straight ahead met nothing: a
+#: direction that is 0 but for rounding, beside others in a packet, is too much for the ray engine.
+LEAST_JITTER = 0.01
 #: Tubes of a chunk, at least; one thread makes a chunk.
 CHUNK = 4096
 #: An object that is smaller than so many cells of the first pass is looked for by its bounds.
@@ -122,9 +127,13 @@ class RayTracedRadar:
         identity: str = "",
         warn: Callable[[str], None] | None = None,
         integrates: bool = True,
-        jitter: float = 1.0,
+        jitter: float = LEAST_JITTER,
     ) -> None:
-        """Make it; without ``integrates`` and with another ``jitter``, only for comparison."""
+        """Make it; without ``integrates`` and with a ``jitter``, only for comparison.
+
+        Rays that look for facets go nearly through the middles of cells. Drawn anywhere in their
+        cells, they blur edges: far side lobes of a plate lose 3 dB, and 4 dB from lobe to lobe.
+        """
         self.parameters = own = parameters or RayTracedParameters()
         self.radio = Radio(own.antenna, own.chirp, own.window)
         self._jitter = stream_key(seed, identity, "tubes")
@@ -177,7 +186,7 @@ class RayTracedRadar:
             2.0 * math.pi / self.radio.wavelength,
             math.sqrt(own.antenna.transmit_power / own.antenna.loss),
             sent, received, own.tracing.max_bounces, self._jitters, self._integrates,
-            frame, self._jitter,
+            frame, self._jitter, CROSSED.get(Polarization(own.antenna.polarization), 0.0),
             self.radio.pattern,
         )  # fmt: skip
 
@@ -198,12 +207,14 @@ class RayTracedRadar:
         grid = -half_u, -half_v, width, height
         spacings, windows = self._pictures(scene, motion, grid, columns, rows)
         parts, facets = np.empty((2, rows, columns), np.int32), np.empty((rows, columns), np.int64)
-        rays.run(look, sender, scene.tables, *grid, spacings, parts, facets, bodies=bodies)
+        reached = np.empty((rows, columns), np.float32)
+        rays.run(look, sender, scene.tables, *grid, spacings, parts, facets, reached, bodies=bodies)
         divided = np.empty_like(parts)  # across, and upward
         rays.run(spread, parts, facets, divided)
-        for window, counts in windows:
+        for window, ahead, counts in windows:
+            free = reached[window] >= ahead  # what is nearer hides it
             for part, count in zip(divided, counts, strict=True):
-                np.maximum(part[window], count, out=part[window])
+                np.maximum(part[window], np.where(free, count, 0), out=part[window])
         listed, tubes = self._listed(rays, divided)
         if tubes > own.rays.maximum:
             listed, tubes = self._listed(rays, self._limited(divided, tubes))
@@ -226,11 +237,11 @@ class RayTracedRadar:
         grid: tuple[float, float, float, float],
         columns: int,
         rows: int,
-    ) -> tuple[Floats, list[tuple[tuple[slice, slice], list[int]]]]:
+    ) -> tuple[Floats, list[tuple[tuple[slice, slice], float, list[int]]]]:
         """The widest that tubes may be at each owner, across and upward, by its bounds.
 
-        And for what is small, where these lie in the grid, and into how much cells are divided
-        there.
+        And for what is small, where these lie in the grid, how far ahead at least, and into how
+        much cells are divided there.
         """
         left, bottom, width, height = grid
         spacings, windows = np.stack([scene.tables.spacing] * 2, axis=1), []
@@ -253,7 +264,8 @@ class RayTracedRadar:
             if float(np.sort(scene.sizes[owner])[1]) < SMALL * max(width, height) * ahead:
                 window = _window(v, bottom, height, rows), _window(u, left, width, columns)
                 needed = np.ceil(np.array([width, height]) * ahead / spacings[owner])
-                windows.append((window, np.minimum(needed, 4095).astype(int).tolist()))
+                divisions = np.minimum(needed, 4095).astype(int).tolist()
+                windows.append((window, ahead, divisions))
         return spacings, windows
 
     def _limited(self, divided: NDArray[np.int32], tubes: int) -> NDArray[np.int32]:
@@ -283,6 +295,12 @@ class RayTracedRadar:
         """The cube of a frame, with noise."""
         paths = self.trace(rays, motion, frame)
         cube, strongest = self.synthesise(rays, paths)
+        return Image(self.with_noise(rays, cube, frame), strongest, paths.tubes)
+
+    def with_noise(
+        self, rays: RayScene, cube: NDArray[np.complex128], frame: int
+    ) -> NDArray[np.complex64]:
+        """A cube with the receiver's noise of a frame."""
         window = self.parameters.window
         out = np.empty(cube.shape, np.complex64)
         sigma = math.sqrt(0.5 * self.radio.noise_of_draw) if self.parameters.tracing.noise else 0.0
@@ -291,7 +309,7 @@ class RayTracedRadar:
             rays.run(add_noise, self._noise, frame, sigma, windows, cube, out)
         else:
             out[:] = cube
-        return Image(out, strongest, paths.tubes)
+        return out
 
     def synthesise(self, rays: RayScene, paths: Paths) -> tuple[NDArray[np.complex128], Strongest]:
         """The cube of paths without noise, and which of them are the strongest."""

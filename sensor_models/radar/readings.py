@@ -21,8 +21,7 @@ class NearestTargetOutputs:
     speed: float = real(
         0.0,
         "m/s",
-        "Its speed, positive when closing; of cone by speed_mode, and 0 in a frame in which it "
-        "was not the nearest in the one before",
+        "Its speed, positive when closing; of cone by speed_mode, and 0 if it is new",
     )
     entity_id: int = integer(-1, "Its entity id; -1 for none")
     target_count: int = integer(
@@ -92,14 +91,13 @@ class TargetRow(NamedTuple):
 NO_TARGET = TargetRow(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -1)
 
 
-def values_of(rows: Sequence[TargetRow], speed: float | None = None) -> tuple[Any, ...]:
-    """The readings of a frame, scalar by scalar; ``speed`` is that of the nearest, if another."""
+def values_of(rows: Sequence[TargetRow], nearest: int) -> tuple[Any, ...]:
+    """The readings of a frame, scalar by scalar; ``nearest`` is the row of the nearest target."""
     some = list(rows[:MOST_TARGETS])
     some += [NO_TARGET] * (MOST_TARGETS - len(some))
     listed = [value for row in some for value in row]
     if not rows:
         return (False, 0.0, 0.0, 0.0, 0.0, -1, 0, *listed)
-    near = min(rows, key=lambda row: row.range)
-    own = near.speed if speed is None else speed
-    nearest = (True, near.range, near.azimuth, near.elevation, own, near.entity_id)
-    return (*nearest, len(rows), *listed)
+    near = rows[nearest]
+    own = (True, near.range, near.azimuth, near.elevation, near.speed, near.entity_id)
+    return (*own, len(rows), *listed)

@@ -11,26 +11,26 @@ variables.
 
 import math
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.core.clock import Sample, SampleClock, Timeline
-from sensor_models.core.frames import IDENTITY, BodyState, MountParameters, interpolate_body
-from sensor_models.core.placement import PlacementParameters, placed
+from sensor_models.core.frames import BodyState, MountParameters
+from sensor_models.core.placement import PlacementParameters
 from sensor_models.core.sensor import Arrays, Inputs, Result, Sensor, Setup
 from sensor_models.core.spec import PACKAGES, Group, SensorSpec
-from sensor_models.kernels.math.motion import matrix_from_quaternion
 from sensor_models.messages.ports import OsiPorts
 from sensor_models.output.detections import (
     DetectionFile,
     DetectionFileParameters,
     detection_writer,
 )
+from sensor_models.output.frame_binaries import FrameBinary, type_of_records
+from sensor_models.output.records import columns_of, row_type
 from sensor_models.output.sinks import FrameTableParameters
-from sensor_models.radar.cone import ConeRadar, Detections, Target
+from sensor_models.radar.cone import ConeRadar, Target
+from sensor_models.radar.errors import FAULTS, ErrorChain, TargetErrors
 from sensor_models.radar.obstacles import Obstacles, obstacles_of, unknown_names
 from sensor_models.radar.parameters import ConeParameters, RadarModel
 from sensor_models.radar.ray_parameters import (
@@ -51,114 +51,102 @@ from sensor_models.radar.readings import (
     TargetRow,
     values_of,
 )
-from sensor_models.scene.history import Sight
 from sensor_models.scene.model import Scene
-from sensor_models.scene.pose_memory import BODY_SIZE, POSE_SIZE
+from sensor_models.scene.pose_memory import POSE_SIZE
+from sensor_models.sight.mount import mount_of, pose_of
 from sensor_models.sight.scene import SceneName, SceneNumber
-from sensor_models.sight.smallest import moved_bodies, smallest_scene
+from sensor_models.sight.schedule import Frame, Schedule
+from sensor_models.sight.seeing import SeeingSensor
 
-#: Before the names of the arrays of the timeline in a saved state.
-TIMELINE = "timeline."
+#: The detections of a frame as bytes.
+DETECTIONS = FrameBinary(
+    "frame.detections",
+    "Detections of the newest frame",
+    type_of_records(row_type(columns_of(Detection))),
+    ("detections",),
+)
 
 
-class ConeSensor:
-    """A cone radar that takes frames while the states of its body become known."""
+class RadarSensor(SeeingSensor):
+    """What the radars of all models share: errors of their targets, and the files of these."""
 
-    def __init__(self, setup: Setup) -> None:
-        _load_kernels()
-        sampling, self._start = setup.sampling, setup.start
-        mount = placed(
-            setup.parameters.of(MountParameters),
-            setup.parameters.of(PlacementParameters),
-            sampling.seed,
-            setup.identity,
-        )
-        self._radar = ConeRadar(setup.parameters.of(ConeParameters), mount)
-        clock = SampleClock(setup.start, sampling.sample_rate)
-        self._timeline = Timeline(clock, interpolate_body)
-        self._due: list[Sample] = []
-        self._sight = Sight()
-        self._known: tuple[Scene, Obstacles] | None = None
-        self._format = setup.parameters.of(DetectionFileParameters).output_format
-        self._files, self._warn = setup.files, setup.warn
+    def __init__(self, setup: Setup, schedule: Schedule | None = None) -> None:
+        super().__init__(setup, schedule)
+        errors = setup.parameters.of(TargetErrors)
+        self.errors = ErrorChain(errors, setup.sampling.seed, setup.identity)
+        self.format = setup.parameters.of(DetectionFileParameters).output_format
 
     def begin(self, inputs: Inputs) -> tuple[()]:
         """Frame 0 is taken with the first step, as many masters connect inputs only then."""
-        self._push(self._start, inputs)
-        return ()
+        self.errors.faults(inputs.held)  # refused before anything changes
+        return super().begin(inputs)
 
     def advance(self, inputs: Inputs, t0: float, t1: float) -> Iterator[Result]:
-        """The frames whose instant is known."""
-        self._push(t1, inputs)
-        scene, latest = inputs.held.scene, self._timeline.clock.latest
-        self._sight.follow(scene, self._due[0][1] if self._due else latest, inputs.before.scene)
-        obstacles = self._obstacles(scene.scene)
-        while self._due:
-            index, stamp, body = self._due[0]
-            moving, unknown = self._sight.over(stamp, 0.0, 0)
-            bodies = np.zeros((0, POSE_SIZE)) if moving is None else moving.poses[0]
-            found = self._radar.detect(obstacles, body, bodies, stamp)
-            self._due = self._due[1:]
-            values = self._values(found)
-            if not self._files:
-                yield Result(index, stamp, values)
-                continue
-            pose = self._radar.sensor_pose(body).tolist()
-            about = {"position": pose[:3], "orientation": pose[3:], **unknown}
-            if obstacles.bad_faces:
-                about["bad_lines"] = obstacles.bad_faces * self._radar.parameters.lines_per_face
-            rows = [(index, stamp, *row_of(target)) for target in found.targets]
-            files = (DetectionFile(Detection, rows, self._format),)
-            known = {"frame": index, "time": stamp, **about}
-            yield Result(index, stamp, values, files, known)
+        """The frames that are complete."""
+        self.errors.faults(inputs.held)  # refused before anything changes
+        yield from super().advance(inputs, t0, t1)
 
-    def _push(self, time: float, inputs: Inputs) -> None:
-        """Take in the state of the body at an instant."""
-        due = self._timeline.push(time, inputs.state)
-        again = bool(due) and due[0][0] == 0  # the start, which counts as given last
-        self._due = due if again else [*self._due, *due]
+    def state(self) -> Arrays:
+        """What is known of the motion, the frames that were begun, and the drift of errors."""
+        return {**super().state(), "errors": self.errors.state}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from ``state()`` of this or an equal sensor; a ValueError changes nothing."""
+        self.errors.check(arrays["errors"])
+        super().restore(arrays)
+        self.errors.state = arrays["errors"]
+
+
+class ConeSensor(RadarSensor):
+    """A cone radar that takes frames while the states of its body become known."""
+
+    casts_rays = False
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self._radar = ConeRadar(setup.parameters.of(ConeParameters), mount_of(setup))
+        self._known: tuple[Scene, Obstacles] | None = None
+
+    def take(self, frame: Frame) -> Result:
+        """Take a frame."""
+        obstacles, (moving, unknown) = self._obstacles(frame.scene.scene), frame.bodies()
+        bodies = np.zeros((0, POSE_SIZE)) if moving is None else moving.poses[0]
+        found = self._radar.detect(obstacles, frame.body, bodies, frame.time)
+        targets, nearest = self.errors.act(frame.held, found.targets, frame.number, frame.time)
+        values = values_of([_outputs(target) for target in targets], nearest)
+        if not self.files:
+            return Result(frame.number, frame.time, values)
+        pose = pose_of(self._radar.mount, frame.body)
+        known = {"frame": frame.number, "time": frame.time, **pose._asdict(), **unknown}
+        if obstacles.bad_faces:
+            known["bad_lines"] = obstacles.bad_faces * self._radar.parameters.lines_per_face
+        placed = map(self._radar.placed, found.targets, targets)
+        rows = [(frame.number, frame.time, *row_of(target)) for target in placed]
+        files = (DetectionFile(Detection, rows, self.format),)
+        return Result(frame.number, frame.time, values, files, known)
 
     def _obstacles(self, scene: Scene) -> Obstacles:
         """The obstacles of a scene, made once."""
         if self._known is None or self._known[0] is not scene:
             own = self._radar.parameters
             if unknown := unknown_names(scene, own.ignored):
-                self._warn(f"ignore: no instance and no label of {scene.name} is named {unknown}")
+                self.warn(f"ignore: no instance and no label of {scene.name} is named {unknown}")
             self._known = scene, obstacles_of(scene, own.obstacles, own.ignored)
         return self._known[1]
 
-    def _values(self, found: Detections) -> tuple[Any, ...]:
-        """The readings of a frame, scalar by scalar."""
-        return values_of([_outputs(target) for target in found.targets], _known(found.speed))
-
     def state(self) -> Arrays:
         """What is known of the motion, the frames that are due, and the targets before."""
-        due = [[index, stamp, *body] for index, stamp, body in self._due]
-        return {
-            **{f"{TIMELINE}{name}": array for name, array in self._timeline.state.items()},
-            **self._radar.state,
-            "due": np.array(due, float).reshape(-1, 2 + BODY_SIZE),
-            "bodies": self._sight.state,
-        }
+        return {**super().state(), **self._radar.state}
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Continue from ``state()`` of this or an equal sensor."""
-        due, values = arrays["due"], arrays[f"{TIMELINE}values"]
-        fits = due.ndim == 2 and due.shape[1] == 2 + BODY_SIZE and np.isfinite(due).all()
-        if not fits or values.shape not in ((0,), (BODY_SIZE,)) or not np.isfinite(values).all():
-            raise ValueError("the saved state of the radar is damaged")
-        sight, before = Sight.of(arrays), self._radar.state
+        """Continue from ``state()`` of this or an equal sensor; a ValueError changes nothing."""
+        before = self._radar.state
         self._radar.state = {name: arrays[name] for name in before}
         try:
-            self._timeline.state = {"clock": arrays[f"{TIMELINE}clock"], "values": values}
+            super().restore(arrays)
         except ValueError:
             self._radar.state = before
             raise
-        self._sight = sight
-        self._due = [(int(row[0]), float(row[1]), row[2:].copy()) for row in due]
-
-    def close(self) -> None:
-        """Memory is all that it holds."""
 
 
 def _known(speed: float) -> float:
@@ -176,15 +164,6 @@ def row_of(target: Target) -> tuple[float | int, ...]:
     return (*target[:-1], *target.point, math.nan, math.nan)
 
 
-@cache
-def _load_kernels() -> None:
-    """Compile or load what a step may need, once, and not in a step."""
-    interpolate_body(np.zeros(BODY_SIZE), np.zeros(BODY_SIZE), 1.0, 0.5)
-    matrix_from_quaternion(np.array(IDENTITY))  # of scenes that are read when they are needed
-    scene, body = smallest_scene(), (0.0, 0.0, 0.0, *IDENTITY)
-    ConeRadar().detect(obstacles_of(scene), body, moved_bodies(scene).poses[0], 0.0)
-
-
 def make_radar(setup: Setup) -> Sensor:
     """The sensor of a model."""
     if setup.parameters.of(ConeParameters).model == RadarModel.cone:
@@ -200,7 +179,7 @@ RADAR = SensorSpec(
     text="Radar: targets with range, angles and speed, by a cone or by ray-traced chirps",
     create=make_radar,
     state=(Group(BodyState),),
-    held=(Group(SceneNumber),),
+    held=(Group(SceneNumber), *FAULTS),
     parameters=(
         Group(ConeParameters),
         Group(AntennaParameters),
@@ -210,6 +189,7 @@ RADAR = SensorSpec(
         Group(TubeParameters, "rays"),
         Group(CfarParameters, "cfar"),
         Group(TracingParameters),
+        Group(TargetErrors),
         Group(PlacementParameters),
         Group(MountParameters),
         Group(SceneName),
@@ -221,6 +201,7 @@ RADAR = SensorSpec(
     sinks=(Group(DetectionFileParameters), Group(FrameTableParameters)),
     frames=detection_writer,
     more_files=((Group(CubeOutputs), "cube.npy"),),
+    binaries=(DETECTIONS,),
     messages=OsiPorts(takes_view=True),
     step=0.1,
     packages=PACKAGES,  # those that read scenes are imported when a scene is new

@@ -6,7 +6,8 @@ the next free one, from 1 on, in the order of the manifest.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,6 +27,7 @@ from sensor_models.scene.model import (
     NO_LABEL,
     Body,
     Instance,
+    Joint,
     Material,
     Medium,
     MediumVolume,
@@ -67,6 +69,7 @@ class Assembly:
     def scene(self) -> Scene:
         """The assembled scene; ``SceneError`` for the first thing that is wrong."""
         manifest = self.manifest
+        self._check_joints()
         visible = {table.mesh for table in manifest.instances}
         meshes = {
             name: build_mesh(name, table, self.source, name in visible)
@@ -74,9 +77,10 @@ class Assembly:
         }
         numbers = {name: number for number, name in enumerate(meshes)}
         media = self._media()
+        closed = cache(lambda name: is_closed(meshes[name]))  # many volumes may have one mesh
         instances = tuple(self._instances(numbers, meshes))
         volumes = tuple(
-            self._volume(number, table, meshes, numbers, list(media))
+            self._volume(number, table, meshes, numbers, list(media), closed)
             for number, table in enumerate(manifest.volumes)
         )
         return Scene(
@@ -91,6 +95,7 @@ class Assembly:
             magnetic_field=self._magnetic_field(),
             origin=self._origin(),
             sky=sky_of(manifest.sky),
+            textures=tuple(self.source.textures),
             labels={number: name for name, number in manifest.labels.items()},
             files=tuple(self.source.files),
         )
@@ -176,10 +181,11 @@ class Assembly:
         meshes: Mapping[str, Mesh],
         numbers: Mapping[str, int],
         media: list[str],
+        closed: Callable[[str], bool],
     ) -> MediumVolume:
         key = f"volumes[{number}]"
         mesh = self._named(table.mesh, meshes, f"{key}.mesh", "mesh")
-        if not is_closed(mesh):
+        if not closed(table.mesh):
             reason = f"{table.mesh!r} is not closed, so it has no inside"
             raise SceneError(self.path, f"{key}.mesh", reason)
         medium = self._named(
@@ -195,9 +201,31 @@ class Assembly:
         return MediumVolume(medium, instance)
 
     def _body(self, number: int) -> Body:
-        table = self.manifest.bodies[number]
-        orientation = self._orientation(table, f"bodies[{number}]")
-        return Body(table.name, table.position, orientation)
+        table, key = self.manifest.bodies[number], f"bodies[{number}]"
+        orientation = self._orientation(table, key)
+        parent = -1
+        if table.parent is not None:
+            parent = self._named(table.parent, self.bodies, f"{key}.parent", "body")
+            if parent >= number:
+                reason = f"{table.parent!r} must be given before the bodies that it carries"
+                raise SceneError(self.path, f"{key}.parent", reason)
+        joints = tuple(
+            Joint(joint.name, joint.kind, _unit(joint.axis), joint.anchor, joint.start)
+            for joint in table.joints
+        )
+        return Body(table.name, table.position, orientation, parent, joints)
+
+    def _check_joints(self) -> None:
+        """Refuse joints that have the name of another one, or of a body that is free."""
+        bodies = self.manifest.bodies
+        taken = {body.name for body in bodies if body.parent is None and not body.joints}
+        for number, body in enumerate(bodies):
+            for nth, joint in enumerate(body.joints):
+                if joint.name in taken:
+                    key = f"bodies[{number}].joints[{nth}].name"
+                    reason = f"{joint.name!r} is the name of another joint, or of a free body"
+                    raise SceneError(self.path, key, reason)
+                taken.add(joint.name)
 
     def _transforms(self, table: InstanceTable, key: str) -> Iterable[NDArray[np.float64]]:
         base = self._transform(table, table.scale, key)
@@ -245,6 +273,12 @@ def _numbers(names: Iterable[str], path: Path, key: str) -> dict[str, int]:
             raise SceneError(path, f"{key}[{number}].name", f"{name!r} is given twice")
         numbers[name] = number
     return numbers
+
+
+def _unit(axis: tuple[float, float, float]) -> tuple[float, float, float]:
+    """A vector of length 1."""
+    length = math.hypot(*axis)
+    return axis[0] / length, axis[1] / length, axis[2] / length
 
 
 def _from_origin(

@@ -5,37 +5,27 @@ machine has, and the operating system then kills the process, with the master in
 well above what a sensor can use: the ray engine needs about 130 bytes for each triangle.
 """
 
-import re
 from pathlib import Path
 
+from sensor_models.core.toml_files import MAX_BYTES
 from sensor_models.scene.errors import MeshFileError, SceneError
 
 #: Triangles of all meshes together; instances of a mesh share them and count once.
 MAX_TRIANGLES = 2**25
+#: Vertices of all meshes together, whether triangles use them or not.
+MAX_VERTICES = 3 * MAX_TRIANGLES
+#: Groups, primitives and the like of one mesh file; each takes some kilobytes.
+MAX_PARTS = 2**16
 MAX_INSTANCES = 2**20
 
 #: Operations of a formula for heights, each on every corner of the cells: some ten seconds.
 MAX_OPERATIONS = 2**29
+#: How deep parentheses of a formula may be nested, and how many signs may stand before a number.
+#: Python's parser takes more than a kilobyte of stack for each, and a thread of a host may have no
+#: more than 256 kB. Of other parts a formula has at most a thousand, which fit.
+MAX_DEPTH = 40
 
-MAX_MANIFEST_BYTES = 2**23
-#: The most dots in one key, more than the deepest keys of a manifest have. The memory of TOML's
-#: readers grows with the square of this number: 6 GB for 80 kB.
-MAX_DOTS = 8
-#: Keys with several dots; each makes tables of some kilobytes out of a few bytes.
-MAX_DOTTED_KEYS = 2**16
-
-#: A part of TOML without a key, or the end of a key, or a dot. A string that is not closed counts
-#: up to where it could end, so that the search goes only once over any text.
-_TOML_PART = re.compile(
-    r'"""(?:[^\\]|\\.)*?(?:"""|\Z)'
-    r"|'''.*?(?:'''|\Z)"
-    r'|"(?:[^"\\\n]|\\.)*"?'
-    r"|'[^'\n]*'?"
-    r"|#[^\n]*"
-    r"|[=,\[\]{}\n]"
-    r"|\.",
-    re.DOTALL,
-)
+MAX_MANIFEST_BYTES = MAX_BYTES
 #: Of a mesh or picture. A binary STL with ``MAX_TRIANGLES`` has 1.7e9 bytes.
 MAX_FILE_BYTES = 2**31
 
@@ -48,25 +38,18 @@ def check_triangles(count: int, file: Path, key: str) -> None:
         )
 
 
-def check_keys(text: str, file: Path) -> None:
-    """Refuse a TOML text whose keys have more parts than its reader has memory for."""
-    dots, dotted_keys = 0, 0
-    for part in _TOML_PART.finditer(text):
-        sign = part.group()
-        if sign == ".":
-            dots += 1
-            dotted_keys += dots == 2
-            if dots > MAX_DOTS or dotted_keys > MAX_DOTTED_KEYS:
-                line = text.count("\n", 0, part.start()) + 1
-                many = f"{MAX_DOTS} dots" if dots > MAX_DOTS else f"one dot after {MAX_DOTTED_KEYS}"
-                reason = f"has a key of more than {many}{'' if dots > MAX_DOTS else ' such keys'}"
-                raise SceneError(file, f"line {line}", reason)
-        elif sign in "=,[]{}\n":
-            dots = 0
+def check_vertices(count: int, file: Path, key: str) -> None:
+    """Refuse more vertices than a scene may have."""
+    if count > MAX_VERTICES:
+        reason = f"has {count} vertices, a scene may have {MAX_VERTICES} in all"
+        raise SceneError(file, key, reason)
 
 
 def check_formula(formula: str, cells: tuple[int, int], file: Path, key: str) -> None:
-    """Refuse a formula whose evaluation would take too long."""
+    """Refuse a formula that would take too long, or more stack than a thread may have."""
+    if (depth := _depth(formula)) > MAX_DEPTH:
+        reason = f"nests parentheses or signs {depth} deep, allowed are {MAX_DEPTH}"
+        raise SceneError(file, f"{key}.formula", reason)
     operations = max(1, sum(formula.count(sign) for sign in "+-*/("))
     corners = (cells[0] + 1) * (cells[1] + 1)
     if operations * corners > MAX_OPERATIONS:
@@ -74,10 +57,34 @@ def check_formula(formula: str, cells: tuple[int, int], file: Path, key: str) ->
         raise SceneError(file, f"{key}.formula", f"{reason} more than {MAX_OPERATIONS} together")
 
 
+def _depth(formula: str) -> int:
+    """How many parentheses are open at most, or how many signs follow each other."""
+    level = deepest = signs = 0
+    for character in formula:
+        if character.isspace():
+            continue
+        signs = signs + 1 if character in "+-~" else 0
+        level += {"(": 1, ")": -1}.get(character, 0)
+        deepest = max(deepest, level, signs)
+    return deepest
+
+
 def refuse_above_limit(triangles: int) -> None:
     """Refuse a mesh file with more triangles than a scene may have."""
     if triangles > MAX_TRIANGLES:
         raise MeshFileError(f"has {triangles} triangles, a scene may have {MAX_TRIANGLES} in all")
+
+
+def refuse_vertices_above_limit(vertices: int) -> None:
+    """Refuse a mesh file with more vertices than a scene may have."""
+    if vertices > MAX_VERTICES:
+        raise MeshFileError(f"has {vertices} vertices, a scene may have {MAX_VERTICES} in all")
+
+
+def refuse_parts_above_limit(parts: int) -> None:
+    """Refuse a mesh file that consists of too many parts."""
+    if parts > MAX_PARTS:
+        raise MeshFileError(f"has {parts} parts, a mesh file may have {MAX_PARTS}")
 
 
 def read_limited(file: Path, key: str, manifest: Path, limit: int = MAX_FILE_BYTES) -> bytes:
@@ -87,7 +94,7 @@ def read_limited(file: Path, key: str, manifest: Path, limit: int = MAX_FILE_BYT
         if size > limit:
             raise SceneError(manifest, key, f"{file} has {size} bytes, at most {limit} are read")
         with file.open("rb") as stream:
-            return stream.read(limit)  # not more, even if it is growing
+            return stream.read(size)  # not more, even if it is growing; takes room for as much
     except OSError as error:
         reason = f"{file} cannot be read: {error.strerror or error}"
         raise SceneError(manifest, key, reason) from error

@@ -7,6 +7,8 @@ manifest names are relative to its folder and must be in it, also after links ar
 
 All errors are raised as ``SceneError``: one message with file, key and reason.
 
+Worlds in the formats of others (``worlds``) are given by their path, and are read as scenes.
+
 A scene that was read before is taken from the user's cache while none of its files has changed
 (``kept_scenes``); otherwise the code that reads it is imported.
 """
@@ -14,23 +16,19 @@ A scene that was read before is taken from the user's cache while none of its fi
 import hashlib
 import os
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sensor_models
+from sensor_models.core.toml_files import TomlError, parse_toml
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.kept_scenes import keep_scene, kept_scene
-from sensor_models.scene.limits import MAX_MANIFEST_BYTES, check_keys, read_limited
+from sensor_models.scene.limits import MAX_MANIFEST_BYTES, read_limited
 from sensor_models.scene.model import Scene
+from sensor_models.scene.worlds.formats import VISUAL, WorldOptions, is_world
 
 if TYPE_CHECKING:
     from sensor_models.scene.schema import Manifest
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 MANIFEST_NAME = "scene.toml"
 INSTALLED = "sensor_fmus_project/scenes"
@@ -70,6 +68,11 @@ def manifest_path(name_or_path: str | Path) -> Path:
 
 def read_manifest(path: Path) -> "Manifest":
     """A checked manifest; the files that it names are not yet read."""
+    if is_world(path):
+        from sensor_models.scene.worlds.loading import manifest_of
+        from sensor_models.scene.worlds.reading import read_world
+
+        return manifest_of(read_world(path, read_limited(path, "", path), WorldOptions()))
     return _checked(path, read_limited(path, "", path, MAX_MANIFEST_BYTES))
 
 
@@ -78,23 +81,40 @@ def _checked(path: Path, data: bytes) -> "Manifest":
     from sensor_models.scene.schema import Manifest, validated
 
     try:
-        text = data.decode("utf-8")
-        check_keys(text, path)
-        content = tomllib.loads(text)
-    except SceneError:
-        raise
-    except (ValueError, RecursionError) as error:  # errors of TOML and UTF-8 are ValueErrors
-        raise SceneError(path, "", f"is no TOML: {error}") from error
+        content = parse_toml(data, path)
+    except TomlError as error:
+        raise SceneError(path, error.place, error.reason) from error
     manifest: Manifest = validated(Manifest, content, path)
     return manifest
 
 
-def load_scene(name_or_path: str | Path, *, allow_outside: bool = False) -> Scene:
-    """The scene of that name, or in that file; ``allow_outside`` lets it use any file."""
+def load_scene(
+    name_or_path: str | Path,
+    *,
+    allow_outside: bool = False,
+    geometry: str = VISUAL,
+    guesses: Path | None = None,
+) -> Scene:
+    """The scene of that name, or in that file; ``allow_outside`` lets it use any file.
+
+    ``geometry`` and ``guesses`` are for worlds in formats of others: ``visual`` or ``collision``
+    shapes, and a file with rules for materials.
+    """
     path = manifest_path(name_or_path)
-    data = read_limited(path, "", path, MAX_MANIFEST_BYTES)
-    scene = kept_scene(path, data, allow_outside)
-    return _read_anew(path, data, allow_outside) if scene is None else scene
+    try:
+        if is_world(path):
+            return _load_world(path, WorldOptions(allow_outside, geometry, guesses))
+        data = read_limited(path, "", path, MAX_MANIFEST_BYTES)
+        scene = kept_scene(path, data, allow_outside)
+        return _read_anew(path, data, allow_outside) if scene is None else scene
+    except MemoryError as error:
+        raise SceneError(path, "", "needs more memory than this process can have") from error
+
+
+def _load_world(path: Path, options: WorldOptions) -> Scene:
+    from sensor_models.scene.worlds.loading import load_world
+
+    return load_world(path, options)
 
 
 def _read_anew(path: Path, data: bytes, allow_outside: bool) -> Scene:

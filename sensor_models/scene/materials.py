@@ -14,12 +14,12 @@ Lambert surface has no refractive index, a metal no base under it, glass no diff
 
 import difflib
 import math
-import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
 from sensor_models._places import data_files
+from sensor_models.core.toml_files import TomlError, read_toml
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.model import (
     LONGEST_LIGHT,
@@ -29,11 +29,6 @@ from sensor_models.scene.model import (
     SurfaceParameters,
 )
 from sensor_models.scene.schema import MaterialLibrary, MaterialTable, Surface, validated
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 #: Above it the base of a two-layer surface would send back more light at grazing incidence than it
 #: gets: the hemispherical albedo of the Oren-Nayar law with Fujii's correction passes 1 at 0.9735.
@@ -76,9 +71,9 @@ def material_library() -> Mapping[str, Material]:
         raise SceneError("materials.toml", "", "is missing: the package is damaged")
     (file,) = found
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise SceneError(file, "", f"cannot be read: {error}") from error
+        content = read_toml(file)
+    except TomlError as error:
+        raise SceneError(file, error.place, error.reason) from error
     tables = validated(MaterialLibrary, content, file).materials
     return {name: defined_material(name, table, file, {}) for name, table in tables.items()}
 
@@ -102,7 +97,7 @@ def defined_material(
         kind=kind,
         at_wavelength=light,
         two_way=table.two_way,
-        color=table.color or (0.5, 0.5, 0.5),
+        color=table.color,
         source=str(table.source),
         at_radar=radar,
         emission=table.emission,

@@ -14,8 +14,8 @@ more than ``TOLERABLE_LOSS``.
 
 import io
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +26,17 @@ from PIL import Image
 from sensor_models.scene import primitives
 from sensor_models.scene.errors import MeshFileError, SceneError
 from sensor_models.scene.kept import digest_of_data
+from sensor_models.scene.laying import textures_of
 from sensor_models.scene.limits import (
     check_formula,
     check_triangles,
+    check_vertices,
     file_inside,
     read_limited,
 )
-from sensor_models.scene.mesh_files import read_pieces
-from sensor_models.scene.model import NO_LABEL, Mesh
+from sensor_models.scene.mesh_files import MeshFile, read_mesh
+from sensor_models.scene.model import NO_LABEL, Mesh, Texture
+from sensor_models.scene.pictures import MOST_TEXELS_OF_SCENE, texture_of
 from sensor_models.scene.primitives import Floats, Piece
 from sensor_models.scene.schema import FaceRange, Heightmap, MeshTable, Part
 
@@ -64,9 +67,14 @@ class Source:
     label_number: Callable[[str, str], int]  # name and key -> number
     files: list[Path] = field(default_factory=list)
     digests: dict[Path, str] = field(default_factory=dict)  # of the files except the manifest
+    #: Meshes that a reader of worlds has made, by the names that the manifest has for them.
+    made: Mapping[str, Piece] = field(default_factory=dict)
     doubtful: bool = False  # something was logged that should be logged again next time
     triangles: int = 0
-    _pieces: dict[Path, list[Piece]] = field(default_factory=dict)
+    vertices: int = 0
+    textures: list[Texture] = field(default_factory=list)  # of all meshes
+    _contents: dict[Path, MeshFile] = field(default_factory=dict)
+    _texture_numbers: dict[tuple[Any, ...], int] = field(default_factory=dict)
 
     def read(self, name: str, key: str, folder: Path | None = None) -> tuple[Path, bytes]:
         """Read a file that the manifest, or a file in ``folder``, refers to."""
@@ -81,15 +89,44 @@ class Source:
 
     def pieces(self, name: str, key: str) -> list[Piece]:
         """The pieces of a mesh file, which is read only once for all meshes made from it."""
+        if name in self.made:
+            return [self.made[name]]
         file, data = self.read(name, key)
-        if file not in self._pieces:
+        if file not in self._contents:
             try:
-                self._pieces[file] = read_pieces(
+                self._contents[file] = read_mesh(
                     data, file, lambda other: self.read(other, key, file.parent)[1]
                 )
             except MeshFileError as error:
                 raise SceneError(self.manifest, key, f"{name} {error}") from error
-        return self._pieces[file]
+        pieces, textures, whole = self._contents[file]
+        self.doubtful |= not whole
+        numbers = [self.texture_number(texture, key) for texture in textures]
+        return [
+            piece if piece.texture < 0 else replace(piece, texture=numbers[piece.texture])
+            for piece in pieces
+        ]
+
+    def picture(self, name: str, key: str) -> int:
+        """The number of the texture of a picture that the manifest names."""
+        _, data = self.read(name, key)
+        try:
+            return self.texture_number(texture_of(data, name), key)
+        except MeshFileError as error:
+            raise SceneError(self.manifest, key, str(error)) from error
+
+    def texture_number(self, texture: Texture, key: str) -> int:
+        """The number of a texture, which is entered on first use."""
+        content = digest_of_data(texture.pixels.tobytes())
+        own = (content, texture.pixels.shape, texture.factor, texture.wrap)
+        if own not in self._texture_numbers:
+            self._texture_numbers[own] = len(self.textures)
+            self.textures.append(texture)
+            taken = sum(known.pixels[..., 0].size for known in self.textures)
+            if taken > MOST_TEXELS_OF_SCENE:
+                reason = f"has pictures of {taken} texels with those before it, a scene may have"
+                raise SceneError(self.manifest, key, f"{reason} {MOST_TEXELS_OF_SCENE}")
+        return self._texture_numbers[own]
 
 
 def build_mesh(name: str, table: MeshTable, source: Source, needs_material: bool) -> Mesh:
@@ -101,11 +138,15 @@ def build_mesh(name: str, table: MeshTable, source: Source, needs_material: bool
         raise SceneError(source.manifest, key, "has no triangles")
     source.triangles += count
     check_triangles(source.triangles, source.manifest, key)
+    source.vertices += sum(len(piece.vertices) for piece in pieces)
+    check_vertices(source.vertices, source.manifest, key)
     for piece in pieces:
         _check_piece(piece, key, source.manifest)
     _check_parts(table, pieces, key, source.manifest)
     corners, faces = _joined(pieces)
-    vertices, origin = _single(_placed(corners, table), source, key)
+    placed = _placed(corners, table)
+    face_texture, texture_places = textures_of(pieces, placed, faces, table, key, source)
+    vertices, origin = _single(placed, source, key)
     labels = np.concatenate([_labels_of(piece, table, key, source) for piece in pieces])
     materials = [_materials_of(piece, table, key, source, needs_material) for piece in pieces]
     return Mesh(
@@ -115,6 +156,8 @@ def build_mesh(name: str, table: MeshTable, source: Source, needs_material: bool
         face_label=labels if (labels != NO_LABEL).any() else None,
         vertex_normals=vertex_normals(vertices, faces) if table.smooth else None,
         origin=origin,
+        face_texture=face_texture,
+        texture_places=texture_places,
     )
 
 
@@ -162,6 +205,8 @@ def _pieces_of(table: MeshTable, key: str, source: Source) -> list[Piece]:
         return primitives.sphere(table.sphere)
     if table.cylinder is not None:
         return primitives.cylinder(table.cylinder)
+    if table.capsule is not None:
+        return primitives.capsule(table.capsule)
     if table.heightmap is not None:
         heights = _heights(table.heightmap, f"{key}.heightmap", source)
         return primitives.terrain(heights, table.heightmap.size)

@@ -21,6 +21,24 @@ from sensor_models.core.quantities import ParameterError
 NO_LABEL = -1
 
 
+class Wrap(IntEnum):
+    """How a texture goes on beyond its edges."""
+
+    repeat = 0
+    clamp = 1
+    mirror = 2
+
+
+@dataclass(frozen=True)
+class Texture:
+    """A picture of what a surface sends back diffusely, in place of the colour of its material."""
+
+    name: str
+    pixels: NDArray[np.uint8]  # (rows, columns, 3), sRGB; the first row is at v = 0
+    factor: tuple[float, float, float] = (1.0, 1.0, 1.0)  # of the colours as linear light
+    wrap: tuple[Wrap, Wrap] = (Wrap.repeat, Wrap.repeat)  # along columns, along rows
+
+
 @dataclass(frozen=True)
 class Mesh:
     """Triangles with their materials, labels and normals.
@@ -36,6 +54,9 @@ class Mesh:
     face_label: NDArray[np.int32] | None = None  # (m,), NO_LABEL for the label of the instance
     vertex_normals: NDArray[np.float32] | None = None  # (n, 3), for interpolated normals
     origin: tuple[float, float, float] = (0.0, 0.0, 0.0)  # m
+    face_texture: NDArray[np.int32] | None = None  # (m,), index into Scene.textures; -1 for none
+    #: Of the corners of each face, (m, 3, 2): u, v; from 0 to 1 over the columns, and the rows.
+    texture_places: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True)
@@ -51,12 +72,40 @@ class Instance:
 
 
 @dataclass(frozen=True)
+class Joint:
+    """How a body moves on what carries it; axis and anchor are in the frame of the body.
+
+    hinge   turns about the axis through the anchor, by a position in rad
+    slide   shifts along the axis, by a position in m
+    ball    turns about the anchor, by a unit quaternion
+    """
+
+    name: str
+    kind: str = "hinge"
+    axis: tuple[float, float, float] = (0.0, 0.0, 1.0)  # of unit length
+    anchor: tuple[float, float, float] = (0.0, 0.0, 0.0)  # m
+    start: float = 0.0  # the position of the joint at which the body has the pose of the scene
+
+
+@dataclass(frozen=True)
 class Body:
-    """A movable body: its pose comes from outside."""
+    """A movable body: its pose, or the position of its joints, comes from outside.
+
+    A body without a parent and without joints is free. One without a parent, but with joints, is
+    carried by the world; one with a parent and without joints is fixed to it. The pose is that in
+    the world at the start, of all bodies.
+    """
 
     name: str
     position: tuple[float, float, float] = (0.0, 0.0, 0.0)
     orientation: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)  # w, x, y, z
+    parent: int = -1  # index into Scene.bodies, of one before this; -1 for none
+    joints: tuple[Joint, ...] = ()  # from the parent outwards
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing carries it."""
+        return self.parent < 0 and not self.joints
 
 
 class SurfaceKind(IntEnum):
@@ -145,7 +194,7 @@ class Material:
     kind: SurfaceKind
     at_wavelength: dict[float, SurfaceParameters]  # by the wavelength in m that they were made for
     two_way: bool = False  # how a two-layer surface transmits into its base
-    color: tuple[float, float, float] = (0.5, 0.5, 0.5)  # sRGB, 0 to 1
+    color: tuple[float, float, float] | None = None  # sRGB, 0 to 1; None: not given
     source: str = ""  # where the numbers come from, or "estimate"
     at_radar: dict[float, RadarParameters] = field(default_factory=dict)  # likewise, longer waves
     emission: tuple[tuple[float, float], ...] = ()  # of a lamp: (wavelength in m, W/m2/sr/m)
@@ -255,5 +304,6 @@ class Scene:
     magnetic_field: tuple[float, float, float] = (0.0, 0.0, 0.0)  # T
     origin: Georeference | None = None  # where the origin of the world is on the Earth
     sky: Sky = field(default_factory=Sky)
+    textures: tuple[Texture, ...] = ()
     labels: dict[int, str] = field(default_factory=dict)  # names of semantic labels
     files: tuple[Path, ...] = ()  # everything it was read from, for its digest

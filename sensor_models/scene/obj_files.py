@@ -1,9 +1,10 @@
 """Wavefront OBJ as pieces: one for each object, group and material that faces are given in.
 
-``v``, ``f``, ``o``, ``g`` and ``usemtl`` are read; texture coordinates, curves and libraries of
-materials are not needed. Polygons become fans around their first corner. Negative numbers count
-back from the last vertex before the face. A vertex that faces use with several normals (``vn``) is
-repeated for each of them: interpolated normals then keep the edge that the file has there.
+``v``, ``vt``, ``f``, ``o``, ``g``, ``usemtl`` and ``mtllib`` are read; of libraries of materials
+the pictures are used (``mtl_files``), curves are not needed. Polygons become fans around their
+first corner. Negative numbers count back from the last vertex before the face. A vertex that faces
+use with several normals (``vn``) is repeated for each of them: interpolated normals then keep the
+edge that the file has there.
 
 The reader goes only once over the lines, so its time is proportional to the size of the file.
 trimesh, which reads the other formats, takes time with the square of the blanks in a line, counts
@@ -14,23 +15,34 @@ Source: Wavefront Technologies, Object Files (.obj), Advanced Visualizer Manual,
 
 import io
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.scene.errors import MeshFileError
-from sensor_models.scene.limits import refuse_above_limit
+from sensor_models.scene.limits import (
+    refuse_above_limit,
+    refuse_parts_above_limit,
+    refuse_vertices_above_limit,
+)
+from sensor_models.scene.model import Texture
+from sensor_models.scene.mtl_files import textures_of
 from sensor_models.scene.primitives import Piece
 
 #: The longest line, with its continuations; a polygon of 100,000 corners takes 2 MB.
 MAX_LINE = 2**22
 
 _Key = tuple[str, str, str]
+#: Of the corners of faces: vertices, normals, texture vertices; -1 for none.
+_Corners = tuple["array[int]", "array[int]", "array[int]"]
 
 
-def read_obj(data: bytes) -> list[Piece]:
-    """The pieces of a file, in the order of their first faces."""
+def read_obj(
+    data: bytes, read_file: Callable[[str], bytes]
+) -> tuple[list[Piece], list[Texture], bool]:
+    """The pieces of a file, in the order of their first faces, their textures, and if all are."""
     reader = _Reader()
     for number, line in _lines(data):
         try:
@@ -39,7 +51,7 @@ def read_obj(data: bytes) -> list[Piece]:
             raise
         except (ValueError, OverflowError) as error:
             raise MeshFileError(f"cannot be read as obj, line {number}: {error}") from error
-    return reader.pieces()
+    return reader.pieces(read_file)
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -64,9 +76,11 @@ class _Reader:
     def __init__(self) -> None:
         self._places = array("d")  # x, y, z of each vertex
         self._normals = 0
+        self._coordinates = array("f")  # u, v of each texture vertex
+        self._libraries: list[str] = []
         self._object = self._group = self._material = ""
-        self._corners: dict[_Key, tuple[array[int], array[int]]] = {}  # vertices, normals
-        self._current: tuple[array[int], array[int]] | None = None
+        self._corners: dict[_Key, _Corners] = {}
+        self._current: _Corners | None = None
         self._triangles = 0
 
     def take(self, line: bytes) -> None:
@@ -78,11 +92,18 @@ class _Reader:
         if head == b"v":
             if len(words) < 4:
                 raise ValueError("a vertex needs three numbers")
+            refuse_vertices_above_limit(len(self._places) // 3 + 1)
             self._places.extend((float(words[1]), float(words[2]), float(words[3])))
         elif head == b"f":
             self._face(words[1:])
         elif head == b"vn":
             self._normals += 1
+        elif head == b"vt":
+            refuse_vertices_above_limit(len(self._coordinates) // 2 + 1)
+            u = float(words[1])
+            self._coordinates.extend((u, float(words[2]) if len(words) > 2 else 0.0))
+        elif head == b"mtllib":
+            self._libraries += words[1].decode("utf-8", "replace").split() if words[1:] else []
         elif head in (b"o", b"g", b"usemtl"):
             name = words[1].decode("utf-8", "replace") if len(words) > 1 else ""
             attribute = {b"o": "_object", b"g": "_group"}.get(head, "_material")
@@ -96,24 +117,47 @@ class _Reader:
         refuse_above_limit(self._triangles)
         if self._current is None:
             key = (self._object, self._group, self._material)
-            self._current = self._corners.setdefault(key, (array("q"), array("q")))
-        vertices, normals = [], []
+            new = (array("q"), array("q"), array("q"))
+            self._current = self._corners.setdefault(key, new)
+            refuse_parts_above_limit(len(self._corners))
+        vertices, normals, coordinates = [], [], []
         for word in words:
             vertex, _, rest = word.partition(b"/")
-            normal = rest.partition(b"/")[2]
+            laid, _, normal = rest.partition(b"/")
+            coordinates.append(_coordinate(laid, len(self._coordinates) // 2))
             vertices.append(_place(vertex, len(self._places) // 3, "vertex"))
             normals.append(_place(normal, self._normals, "normal") if normal else -1)
-        for places, all_of in zip((vertices, normals), self._current, strict=True):
+        for places, all_of in zip((vertices, normals, coordinates), self._current, strict=True):
             for k in range(1, len(places) - 1):
                 all_of.extend((places[0], places[k], places[k + 1]))
 
-    def pieces(self) -> list[Piece]:
-        """The pieces, each with the vertices that its faces use."""
+    def pieces(self, read_file: Callable[[str], bytes]) -> tuple[list[Piece], list[Texture], bool]:
+        """The pieces, each with the vertices that its faces use, their textures, if all are."""
         places = np.array(self._places, np.float64).reshape(-1, 3)
-        return [
-            _piece(key, places, np.array(vertices, np.int64), np.array(normals, np.int64))
-            for key, (vertices, normals) in self._corners.items()
-        ]
+        laid = {key[2] for key, corners in self._corners.items() if max(corners[2]) >= 0}
+        textures, whole = textures_of(self._libraries, laid, read_file) if laid else ({}, True)
+        numbers = {name: number for number, name in enumerate(textures)}
+        found = []
+        for key, (vertices, normals, coordinates) in self._corners.items():
+            piece = _piece(key, places, np.array(vertices, np.int64), np.array(normals, np.int64))
+            if key[2] in numbers:
+                laid_by = self._texture_places(np.array(coordinates, np.int64))
+                piece = replace(piece, texture=numbers[key[2]], texture_places=laid_by)
+            found.append(piece)
+        return found, list(textures.values()), whole
+
+    def _texture_places(self, corners: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Where corners are in their texture, NaN for faces that do not say it; v goes down."""
+        known = np.array(self._coordinates, np.float32).reshape(-1, 2) * (1, -1) + (0, 1)
+        padded = np.vstack([known, [[np.nan, np.nan]]]).astype(np.float32)  # -1 is the last
+        return padded[corners].reshape(-1, 3, 2)
+
+
+def _coordinate(word: bytes, count: int) -> int:
+    """The number of a texture vertex from 0; -1 for none, also if there is no such."""
+    number = int(word) if word else 0
+    place = number - 1 if number > 0 else number + count
+    return place if number != 0 and 0 <= place < count else -1
 
 
 def _place(word: bytes, count: int, what: str) -> int:

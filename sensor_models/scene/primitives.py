@@ -1,11 +1,12 @@
-"""Meshes that a manifest describes by a few numbers: plane, box, sphere, cylinder, heightmap.
+"""Meshes that a manifest describes by a few numbers: boxes, balls, cylinders, terrain and so on.
 
 Each consists of parts, so that the side of a box or the cap of a cylinder can have its own
 material. Faces are counter-clockwise seen from outside. Vertices are shared only within a part, so
 that interpolated normals keep the edges between parts sharp.
 
-A sphere or a cylinder of n segments has its vertices on the true surface. Its faces are inside of
-that by at most r (1 - cos(pi / n)): 0.5 % of the radius for 32 segments.
+A sphere, cylinder or capsule of n segments has its vertices on the true surface. Faces of a
+cylinder are inside of that by at most r (1 - cos(pi / n)), 0.5 % of the radius for 32 segments;
+those of a sphere, which bend along both directions, by at most twice as much.
 
 A formula for heights is arithmetic in x and y (m) with + - * / **, numbers, pi and the functions
 listed in ``FUNCTIONS``; nothing else of Python is understood or run.
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.scene.schema import Box, Cylinder, Plane, Sphere
+from sensor_models.scene.schema import Box, Capsule, Cylinder, Plane, Sphere
 
 Floats = NDArray[np.float64]
 
@@ -59,6 +60,9 @@ class Piece:
     names: tuple[str, ...] = ()  # names that a manifest can use for it: group, material
     properties: dict[str, NDArray[Any]] = field(default_factory=dict)  # "vertex.NAME", "face.NAME"
     material: str = ""  # the name of its own material in a file
+    texture: int = -1  # which of the textures of its file; -1 for none
+    #: Of the corners of each face, (m, 3, 2): where in the texture they are.
+    texture_places: NDArray[np.float32] | None = None
 
 
 def plane(shape: Plane) -> list[Piece]:
@@ -81,27 +85,42 @@ def box(shape: Box) -> list[Piece]:
 
 def sphere(shape: Sphere) -> list[Piece]:
     """A sphere with poles on z."""
-    around, along = shape.segments, max(2, shape.segments // 2)
+    along = max(2, shape.segments // 2)
     polar = math.pi * np.arange(1, along) / along
+    return [_round(shape.radius, polar, np.zeros(len(polar)), shape.segments, "sphere")]
+
+
+def capsule(shape: Capsule) -> list[Piece]:
+    """A cylinder around z that ends in half spheres."""
+    along = max(1, shape.segments // 4)
+    polar = 0.5 * math.pi * np.arange(1, along + 1) / along
+    shift = np.repeat([0.5 * shape.height, -0.5 * shape.height], along)
+    polar = np.concatenate([polar, math.pi - polar[::-1]])
+    return [_round(shape.radius, polar, shift, shape.segments, "capsule")]
+
+
+def _round(radius: float, polar: Floats, shift: Floats, around: int, name: str) -> Piece:
+    """Rings of a sphere, at angles from +z, shifted along z, closed at the poles."""
     azimuth = 2.0 * math.pi * np.arange(around) / around
     rings = np.stack(
         [
-            np.outer(np.sin(polar), np.cos(azimuth)),
-            np.outer(np.sin(polar), np.sin(azimuth)),
-            np.outer(np.cos(polar), np.ones(around)),
+            radius * np.outer(np.sin(polar), np.cos(azimuth)),
+            radius * np.outer(np.sin(polar), np.sin(azimuth)),
+            np.outer(radius * np.cos(polar) + shift, np.ones(around)),
         ],
         axis=-1,
     )
-    vertices = shape.radius * np.vstack([rings.reshape(-1, 3), [[0, 0, 1], [0, 0, -1]]])
-    north, south, last = len(vertices) - 2, len(vertices) - 1, (along - 2) * around
+    poles = [[0.0, 0.0, radius + shift[0]], [0.0, 0.0, shift[-1] - radius]]
+    vertices = np.vstack([rings.reshape(-1, 3), poles])
+    north, south, last = len(vertices) - 2, len(vertices) - 1, (len(polar) - 1) * around
     here, there = np.arange(around), np.roll(np.arange(around), -1)
     caps = [_columns(north, here, there), _columns(south, last + there, last + here)]
     walls = [
         strip
-        for ring in range(along - 2)
+        for ring in range(len(polar) - 1)
         for strip in _strip(ring * around + here, ring * around + there, around)
     ]
-    return [Piece(vertices, np.vstack(caps + walls), ("sphere",))]
+    return Piece(vertices, np.vstack(caps + walls), (name,))
 
 
 def cylinder(shape: Cylinder) -> list[Piece]:

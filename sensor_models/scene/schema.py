@@ -164,16 +164,26 @@ class MaterialTable(Table):
         return self
 
 
+class TextureTable(Table):
+    """A picture for cameras, laid along the axis that a face faces most, its middle at 0."""
+
+    image: Name = _doc("png or jpeg, relative to the manifest", ...)
+    size: Size2 = _doc("of the picture on the surface, m; it is repeated", ...)
+
+
 class Part(Table):
-    """Material and label of a part of a mesh."""
+    """Material, label and texture of a part of a mesh."""
 
     material: Name | None = None
     label: Name | None = None
+    texture: TextureTable | None = None
 
 
-class FaceRange(Part):
+class FaceRange(Table):
     """Material and label of consecutive faces of a mesh of one part."""
 
+    material: Name | None = None
+    label: Name | None = None
     first: Integer32
     count: Integer32 = Field(gt=0)
 
@@ -206,6 +216,14 @@ class Cylinder(Table):
     capped: bool = True
 
 
+class Capsule(Table):
+    """A cylinder around z with half a sphere at each end, its middle at the origin."""
+
+    radius: Positive
+    height: Positive = _doc("of the cylinder, m", ...)
+    segments: int = _doc("around the axis", 32, ge=4, le=4096)
+
+
 class Heightmap(Table):
     """A terrain around the origin; rows of a picture or list run along x, the first at +y."""
 
@@ -225,19 +243,24 @@ class Heightmap(Table):
         return self
 
 
+_SHAPES = ("file", "plane", "box", "sphere", "cylinder", "capsule", "heightmap")
+
+
 class MeshTable(Table):
-    """Triangles: exactly one of file, plane, box, sphere, cylinder and heightmap."""
+    """Triangles: exactly one of file, plane, box, sphere, cylinder, capsule and heightmap."""
 
     file: Name | None = _doc("glb, gltf, obj, stl or ply, relative to the manifest")
     plane: Plane | None = None
     box: Box | None = None
     sphere: Sphere | None = None
     cylinder: Cylinder | None = None
+    capsule: Capsule | None = None
     heightmap: Heightmap | None = None
     up: Literal["y", "z"] | None = _doc("the file's own axis; glTF has y, all others z")
     scale: Positive = _doc("of the file's lengths", 1.0)
     smooth: bool = _doc("interpolate normals between vertices", False)
     material: Name | None = _doc("where no part or face says otherwise")
+    texture: TextureTable | None = _doc("where no part or file says otherwise")
     parts: dict[Name, Part] = _doc("by the file's names of groups or materials", {})
     faces: Annotated[tuple[FaceRange, ...], _Array] = ()
     vertex_labels: Name | None = _doc("vertex property with label numbers; a face has its first's")
@@ -245,7 +268,7 @@ class MeshTable(Table):
 
     @model_validator(mode="after")
     def _check_shape(self) -> "MeshTable":
-        _one_of(self, ("file", "plane", "box", "sphere", "cylinder", "heightmap"))
+        _one_of(self, _SHAPES)
         if self.file is None:
             for key in ("up", "vertex_labels", "face_labels"):
                 if getattr(self, key) is not None:
@@ -289,10 +312,33 @@ class InstanceTable(Pose):
     places: Annotated[tuple[Place, ...], _Array] = _doc("many copies, each with its entity id", ())
 
 
-class BodyTable(Pose):
-    """Something that moves; its pose here holds until one comes from outside."""
+_Word = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]
+
+class JointTable(Table):
+    """How a body moves on its parent, or on the world; in the frame of the body."""
+
+    name: _Word
+    kind: Literal["hinge", "slide", "ball"] = _doc("turns, shifts, or turns in any way", "hinge")
+    axis: Vector = _doc("of a hinge or slide", (0.0, 0.0, 1.0))
+    anchor: Vector = _doc("a point that a hinge or ball turns about, m", (0.0, 0.0, 0.0))
+    start: float = _doc("position at which the body has the pose given here, rad or m", 0.0)
+
+    @model_validator(mode="after")
+    def _check_axis(self) -> "JointTable":
+        if math.hypot(*self.axis) < 1e-6:
+            raise ValueError("axis has no direction")
+        return self
+
+
+class BodyTable(Pose):
+    """Something that moves; its pose in the world here holds until one comes from outside."""
+
+    name: _Word
+    parent: Name | None = _doc("the body that carries it, given before it")
+    joints: Annotated[tuple[JointTable, ...], _Array] = _doc(
+        "how it moves on its parent or on the world, from there outwards", ()
+    )
 
 
 class MediumTable(Table):
@@ -351,11 +397,26 @@ class MaterialLibrary(Table):
 
 def validated(table: type[Table], content: dict[str, Any], file: Path) -> Any:
     """The content of a TOML file as a table, or the first thing that is wrong with it."""
+    _refuse_large_integers(content, file)
     try:
         return table.model_validate(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise SceneError(file, key_text(first["loc"]), _reason(table, first)) from error
+
+
+def _refuse_large_integers(content: dict[str, Any], file: Path) -> None:
+    """Refuse integers that TOML does not have; Python does not even write very large ones."""
+    waiting: list[tuple[tuple[int | str, ...], Any]] = [((), content)]
+    while waiting:
+        path, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [((*path, key), item) for key, item in value.items()]
+        elif isinstance(value, list):
+            waiting += [((*path, place), item) for place, item in enumerate(value)]
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            reason = f"is an integer of {value.bit_length()} bits, allowed are 64 with the sign"
+            raise SceneError(file, key_text(path), reason)
 
 
 def key_text(path: Sequence[int | str]) -> str:

@@ -31,7 +31,7 @@ from sensor_models.kernels.tracing.scene_view import SURFACES, VOLUMES, SceneVie
 from sensor_models.scene.acceleration import Acceleration
 from sensor_models.scene.history import MovingBodies
 from sensor_models.scene.model import Scene
-from sensor_models.scene.workers import Users, Work, Workers, processors
+from sensor_models.threads.pool import Pool, Users, Work
 
 __all__ = ["AllHits", "BareHits", "Hits", "MovingBodies", "RayScene"]
 
@@ -70,17 +70,22 @@ class RayScene:
         if threads < 0:
             raise ParameterError(f"threads = {threads} is out of range, allowed is at least 0")
         self.scene = scene
-        self.threads = threads or processors()
+        #: The threads that kernels run on.
+        self.pool = Pool(threads)
         self._acceleration = Acceleration(
-            scene, self.threads, None if origin is None else np.array(origin, float)
+            scene, self.pool.threads, None if origin is None else np.array(origin, float)
         )
-        self._workers = Workers(self.threads)
         self._poses = self._acceleration.poses.copy()  # of the bodies, as they were given
         self._committed = self._acceleration.view
         self._posing = threading.Lock()
         #: The point that resting geometry is stored relative to; empty if there is none.
         self._rests_from: tuple[float, ...] | None = None
         self._users = Users()
+
+    @property
+    def threads(self) -> int:
+        """The number of threads that trace and build."""
+        return self.pool.threads
 
     def trace(
         self,
@@ -90,6 +95,7 @@ class RayScene:
         *,
         smooth_normals: bool = False,
         coherent: bool | None = None,
+        bodies: MovingBodies | None = None,
         out: Hits | None = None,
     ) -> Hits:
         """The nearest surface along each ray.
@@ -97,11 +103,12 @@ class RayScene:
         ``origins`` are (3,) or as many as ``directions``, which are (n, 3), or (rows, columns, 3)
         for a grid of neighbours; results have the shape (n,) or (rows, columns). ``coherent``
         says that consecutive rays are close to each other, which is faster if it is true (None:
-        true for grids). ``out`` are the results of an earlier trace of as many rays, to be reused.
+        true for grids). ``bodies`` are as for ``run``. ``out`` are the results of an earlier trace
+        of as many rays, to be reused.
         """
         rays, shape = _rays(origins, directions, max_range, coherent)
         hits = new_hits(Hits, shape) if out is None else _fitting(out, shape)
-        self.run(trace_nearest, rays, smooth_normals, flat(hits))
+        self.run(trace_nearest, rays, smooth_normals, flat(hits), bodies=bodies)
         return hits
 
     def trace_bare(
@@ -214,7 +221,7 @@ class RayScene:
             with self._users.one_more(self._closed_error):
                 kernel(seen, claims, *arguments)
 
-        return self._workers.begin(take_part, claims, threads)
+        return self.pool.begin(take_part, claims, threads)
 
     def view_of(self, bodies: MovingBodies | None) -> SceneView:
         """For ``run``: the scene with bodies here, None for where they were committed."""
@@ -290,7 +297,7 @@ class RayScene:
     def close(self) -> None:
         """Free the memory of the scene; waits for rays under way."""
         if self._users.close():
-            self._workers.close()
+            self.pool.close()
             self._acceleration.release()
 
     def __enter__(self) -> "RayScene":

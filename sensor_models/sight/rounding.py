@@ -1,11 +1,13 @@
 """A warning if a sensor is so far from the resting scene that float32 is too coarse."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.scene.registry import SceneHandle
+if TYPE_CHECKING:
+    from sensor_models.scene.registry import SceneHandle
 
 #: Rounding of ranges that needs no warning, m.
 MOST_ROUNDING = 1e-3
@@ -17,7 +19,7 @@ class RoundingWatch:
     def __init__(self, warn: Callable[[str], None]) -> None:
         self._warn: Callable[[str], None] | None = warn
 
-    def look(self, scene: SceneHandle, place: NDArray[np.float64]) -> None:
+    def look(self, scene: "SceneHandle", place: NDArray[np.float64]) -> None:
         """Check the position of the sensor's body."""
         if self._warn is None:
             return

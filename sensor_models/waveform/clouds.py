@@ -144,6 +144,8 @@ class EchoCloud(CloudBuffer):
     ) -> None:
         """``step`` is the time between two samples of a waveform."""
         self.waves, self.step = WaveStore() if keeps else None, step
+        #: Echoes of surfaces that are so tilted that single rays of a pulse may show.
+        self.coarse = 0
         record = record_of(normals=normals, wide=wide, echoes=True)
         self._stored, self._nearest = Store(record), np.zeros(1, record)
         super().__init__(rays, returns, normals=normals, wide=wide, echoes=True)
@@ -151,6 +153,7 @@ class EchoCloud(CloudBuffer):
     def clear(self) -> None:
         """Forget all points and waveforms."""
         super().clear()
+        self.coarse = 0
         self._stored.clear()
         if self.waves is not None:
             self.waves.clear()

@@ -7,6 +7,7 @@ power for one direction, for who wants to look at it.
 Pulses are made and stored some at a time, so memory does not grow with their number (``clouds``).
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,11 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.lidar.layout import CHUNK, Detector, Scan
+from sensor_models.kernels.light.media import RETURN_PROBABILITY
 from sensor_models.kernels.light.paths import LIMITS, Path
 from sensor_models.kernels.waveform import layout, ranges
 from sensor_models.kernels.waveform import pulses as kernel
 from sensor_models.kernels.waveform.histogram import pack_samples
 from sensor_models.kernels.waveform.layout import Extraction, Pulse, Receiver, Records
+from sensor_models.kernels.waveform.receiver import sigma_of
 from sensor_models.lidar.lidar import Lidar
 from sensor_models.lidar.patterns import PatternParameters, ScanPattern
 from sensor_models.light.beam import BeamParameters
@@ -26,11 +29,12 @@ from sensor_models.output.points import ECHO_FIELDS, CloudBuffer
 from sensor_models.scene.history import MovingBodies
 from sensor_models.scene.model import Scene
 from sensor_models.scene.tracing import RayScene
-from sensor_models.scene.workers import Work
+from sensor_models.threads.pool import Work
 from sensor_models.waveform.clouds import LINE, RAYS_AT_A_TIME, WAVE, EchoCloud
-from sensor_models.waveform.optics import pack_pulse
+from sensor_models.waveform.optics import haze_of, pack_pulse, widest_gap
 from sensor_models.waveform.parameters import (
     AdcParameters,
+    AirLight,
     ReceiverParameters,
     WaveformParameters,
 )
@@ -51,6 +55,10 @@ ECHO = np.dtype(
         *[(n, "<f8") for n, _ in ECHO_FIELDS],
     ]
 )
+#: Of the noise, and of a white wall where there is none: haze below it is cut off.
+HIDDEN, FAINT = 0.1, 1e-4
+#: Least field of view that haze is seen in, rad.
+LEAST_VIEW = 1e-5
 #: Largest half-angle that a lidar's beam may state.
 WIDEST = 0.1
 
@@ -83,7 +91,9 @@ class WaveformLidar(Lidar):
         self.keeps = keeps
         self._stream: tuple[int, str] = shared.get("seed", 0), shared["identity"]
         self._pulse = pack_pulse(own)
+        self._gap = widest_gap(self._pulse.offset)
         self._ask = pack_extraction(own, self.receiver)
+        self._hazy: tuple[Scene, Pulse] | None = None
         self._received: tuple[Scene, Receiver] | None = None
 
     @property
@@ -109,6 +119,39 @@ class WaveformLidar(Lidar):
             packed = pack_receiver(self.receiver, self.adc, own, scene.sky, self._stream)
             self._received = scene, packed
         return self._received[1]
+
+    def pulse_in(self, scene: Scene) -> Pulse:
+        """The pulse as kernels take it, with the haze of a scene.
+
+        Haze is cut off where it is far below the noise; of an ideal receiver where it is far below
+        what comes of a white wall as far away.
+        """
+        if self._hazy is None or self._hazy[0] is not scene:
+            self._hazy = scene, self._pulse._replace(haze=self._haze_in(scene))
+        return self._hazy[1]
+
+    def _haze_in(self, scene: Scene) -> Floats:
+        own, medium = self.parameters_of_pulse, self.medium_around(scene)
+        noise = HIDDEN * sigma_of(self.receiver_in(scene), 0.0, own.t_res)
+        if not self._scatters(scene) or not (medium.absorption or medium.backscatter):
+            return np.zeros(0)
+        wall = 0.0 if noise > 0.0 else FAINT * self._tau / math.pi
+        view = self.receiver.field_of_view or own.divergence_full_angle
+        return haze_of(own, medium, max(view, LEAST_VIEW), noise, wall)
+
+    def _scatters(self, scene: Scene) -> bool:
+        """Whether the lidar equation says what the medium around sends back.
+
+        In scenes with volumes of other media, all of them answer by the stochastic law.
+        """
+        single = self.parameters_of_pulse.air_light == AirLight.single_scattering
+        return single and not scene.volumes
+
+    def _tables_of(self, scene: Scene) -> tuple[Floats, Floats, NDArray[np.int32]]:
+        surfaces, media, volumes = super()._tables_of(scene)
+        if self._scatters(scene):
+            media[0, RETURN_PROBABILITY] = 0.0
+        return surfaces, media, volumes
 
     def new_cloud(self, *, normals: bool = True, wide: bool = False) -> EchoCloud:
         """Room for a frame."""
@@ -208,12 +251,14 @@ class WaveformLidar(Lidar):
         output = self._output(cloud, scan, times)._replace(
             nearest=np.full((chunks, 2), np.inf), lost=np.zeros((chunks, LIMITS), np.int64)
         )
-        records = self._records(cloud, first, last if cloud.waves is not None else first)
-        made = self._pulse, self.receiver_in(scene.scene), self._ask
+        kept = last if cloud.waves is not None else first
+        records = self._records(cloud, first, kept, chunks)
+        made = self.pulse_in(scene.scene), self.receiver_in(scene.scene), self._ask
         given = own[0], scan, own[1], *made, output, records
         scene.run(kernel.make_pulses, *given, bodies=bodies, threads=chunks)
         cloud.number += int(cloud.counts[: last - first].sum(dtype=np.int64))
         cloud.lost += output.lost.sum(axis=0)
+        cloud.coarse += int(records.coarse.sum())
         if cloud.waves is not None:
             cloud.waves.add(*self._waves_of(records, scan, times, cloud.counts))
         found = output.nearest[np.isfinite(output.nearest[:, 0])].tolist()
@@ -224,10 +269,13 @@ class WaveformLidar(Lidar):
     def _tau(self) -> float:
         """Power of an echo of 1/sr from a metre away, W."""
         own = self._pulse
-        duration = own.step / own.shape.max()  # of a square pulse of the same energy and peak
+        # Of a square pulse of the same energy and peak.
+        duration = math.sqrt(2.0 * math.pi) * self.parameters_of_pulse.pulse_sigma
+        if own.sharing != layout.THREE_SAMPLES:
+            duration = own.step / own.shape.max()
         return float(own.energy / duration * own.area)
 
-    def _records(self, cloud: CloudBuffer, first: int, last: int) -> Records:
+    def _records(self, cloud: CloudBuffer, first: int, last: int, chunks: int) -> Records:
         more = sum(np.dtype(kind).itemsize for _, kind in ECHO_FIELDS) // 4
         own = self._pulse
         return Records(
@@ -237,6 +285,8 @@ class WaveformLidar(Lidar):
             lines=np.zeros((last - first, len(LINE))),
             word=cloud.record.itemsize // 4 - more,
             tau=self._tau,
+            gap=self._gap,
+            coarse=np.zeros(chunks, np.int64),
         )
 
     def _waves_of(

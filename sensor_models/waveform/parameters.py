@@ -55,6 +55,20 @@ class SubrayPattern(IntEnum):
     spacing = 2
 
 
+class AirLight(IntEnum):
+    """What the medium around sends back."""
+
+    stochastic = 0
+    single_scattering = 1
+
+
+class SpadCorrection(IntEnum):
+    """What becomes of the first photons that a spad counts."""
+
+    none = 0
+    coates = 1
+
+
 class Binning(IntEnum):
     """How an arrival enters the histogram."""
 
@@ -117,11 +131,16 @@ class WaveformParameters:
         1.0, "1", "Response of the receiver at the wavelength", minimum=0.0, maximum=1.0
     )
     gain: float = real(1.0, "1", "Factor of all received power", minimum=1e-12)
-    t_start: float = real(0.0, "s", "Start of the gate, after the pulse was sent", minimum=0.0)
+    t_start: float = real(
+        0.0, "s", "Start of the gate, after the peak of the pulse was sent; below 0 before it, for "
+        "the rise of near echoes", minimum=-1e-3,
+    )  # fmt: skip
     t_stop: float = real(1e-6, "s", "End of the gate", minimum=1e-12, maximum=1e-2)
     t_res: float = real(0.5e-9, "s", "Time between two samples", minimum=1e-13, maximum=1e-3)
     binning: Binning = choice(
-        Binning.linear, "An arrival is shared by the two samples around it, or goes to its bin"
+        Binning.linear,
+        "An arrival is shared by the samples around it, so that its time is kept, or goes to its "
+        "bin",
     )
     ray_weight: RayWeight = choice(
         RayWeight.power,
@@ -130,8 +149,9 @@ class WaveformParameters:
     )
     subray_pattern: SubrayPattern = choice(
         SubrayPattern.spiral,
-        "Rays of a beam: subrays of equal power on a spiral; a square of subray_side, cut by the "
-        "aperture; the same by target_spacing at the end of the range",
+        "Rays of a beam: subrays on a spiral, of shares that give the beam's middle and width; a "
+        "square of subray_side, cut by the aperture; the same by target_spacing at the end of the "
+        "range",
         name="beam.pattern",
     )
     subrays: int = integer(
@@ -148,6 +168,17 @@ class WaveformParameters:
     )  # fmt: skip
     target_range: float = real(
         80.0, "m", "Range that target_spacing is meant for", minimum=1e-3, name="beam.target_range"
+    )
+    air_light: AirLight = choice(
+        AirLight.single_scattering,
+        "What the medium around sends back: what the lidar equation gives of all of the way, or an "
+        "echo now and then, from a distance by a gamma law, as of Lidar",
+        name="ambient.waveform",
+    )
+    spad_correction: SpadCorrection = choice(
+        SpadCorrection.coates,
+        "Waveforms of a spad: Coates' inverse of the first photons, or their histogram itself",
+        name="spad.correction",
     )
     extraction: ExtractionWay = choice(ExtractionWay.gaussian, "How echoes are found")
     threshold: float = real(

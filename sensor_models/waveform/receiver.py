@@ -24,6 +24,7 @@ from sensor_models.waveform.parameters import (
     AdcParameters,
     ReceiverParameters,
     ReceiverType,
+    SpadCorrection,
     WaveformParameters,
 )
 
@@ -93,14 +94,13 @@ def spectrum_at(spectrum: tuple[tuple[float, float], ...], wavelength: float) ->
 
 
 def beyond(kernel: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sums of the weights of a filter from each of them on, of their squares, and 1 / root of it.
+    """Sums of the squares of a filter's weights from each of them on, and one over their roots.
 
     Added up from the end, so that those of the outermost weights are exact as well.
     """
-    weights = np.cumsum(np.append(kernel, 0.0)[::-1])[::-1]
     squares = np.cumsum(np.append(kernel**2, 0.0)[::-1])[::-1]
     root = 1.0 / np.sqrt(np.maximum(squares, np.finfo(float).tiny))
-    return np.ascontiguousarray(np.stack([weights, squares, root]))
+    return np.ascontiguousarray(np.stack([squares, root]))
 
 
 def _response_of(own: ReceiverParameters, pulse: WaveformParameters) -> tuple[float, float, float]:
@@ -154,6 +154,7 @@ def pack_receiver(
         recovery=round(own.recovery_time / step),
         charge=CHARGE * own.gain,
         shots=float(own.shots),
+        piles_up=pulse.spad_correction == SpadCorrection.none,
         band_area=0.0 if kind == ReceiverType.ideal else seen * own.transmission,
         sun=np.array(sky.sun_direction, float),
         sunlight=spectrum_at(sky.sun_spectrum, pulse.wavelength),

@@ -1,36 +1,36 @@
 """The full-waveform lidar as a sensor: frames are clouds of points, and waveforms."""
 
+import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-import numpy as np
-
-from sensor_models.core.frames import IDENTITY, BodyState, MountParameters
+from sensor_models.core.frames import BodyState, MountParameters
 from sensor_models.core.placement import PlacementParameters
 from sensor_models.core.quantities import boolean, check, string
 from sensor_models.core.sensor import Setup
 from sensor_models.core.spec import PACKAGES, SCENE_PACKAGES, Group, SensorSpec
 from sensor_models.lidar.parameters import AmbientParameters, LidarNoiseParameters
-from sensor_models.lidar.patterns import PatternParameters, ScanPattern
-from sensor_models.lidar.sensor import LidarSensor, PointOutputs, load_sweeps
+from sensor_models.lidar.patterns import PatternParameters
+from sensor_models.lidar.sensor import CLOUD, LidarSensor, PointOutputs
 from sensor_models.lidar.sweep import LidarFrame
 from sensor_models.messages.ports import OsiPorts, Rays
 from sensor_models.output.clouds import CloudFileParameters, CloudWriter
+from sensor_models.output.frame_binaries import type_of_records
+from sensor_models.output.points import record_of
 from sensor_models.output.sinks import FrameTableParameters
-from sensor_models.scene.tracing import RayScene
 from sensor_models.sight.nearest import NearestOutputs
 from sensor_models.sight.scene import SceneName, SceneNumber
-from sensor_models.sight.smallest import moved_bodies, smallest_scene
 from sensor_models.waveform.clouds import EchoCloud, SampleFile, WaveFile
-from sensor_models.waveform.lidar import WaveformLidar
 from sensor_models.waveform.named import waveform_lidar_of
 from sensor_models.waveform.parameters import (
     AdcParameters,
     ReceiverParameters,
-    ReceiverType,
     WaveformParameters,
 )
+
+#: The points of a frame as bytes.
+ECHOES = dataclasses.replace(CLOUD, mime_type=type_of_records(record_of(echoes=True)))
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,24 @@ class WaveformSensor(LidarSensor):
     """A full-waveform lidar that takes frames while the states of its body become known."""
 
     def __init__(self, setup: Setup) -> None:
-        _load_kernels()
         given = setup.parameters
         keeps = setup.files and given.of(WaveformFileParameters, "waveform").on
         lidar = waveform_lidar_of(given, setup.identity, keeps=keeps)
         super().__init__(setup, lidar)
+        self._warn_of_rays: Callable[[str], None] | None = setup.warn
+        self._rays = len(lidar.pulse.share)
+
+    def _warn_of_lost(self, frame: LidarFrame) -> None:
+        """Say once, too, that surfaces were so tilted that the rays of a pulse are too few."""
+        super()._warn_of_lost(frame)
+        coarse = frame.cloud.coarse if isinstance(frame.cloud, EchoCloud) else 0
+        if coarse and self._warn_of_rays is not None:
+            self._warn_of_rays(
+                f"{coarse} echoes of frame {frame.number} come from surfaces so tilted that the "
+                f"{self._rays} rays of a pulse meet them further apart than its length, and may "
+                "come out as several echoes; more rays (beam.subrays) mend it"
+            )
+            self._warn_of_rays = None
 
     def _files_of(self, frame: LidarFrame) -> tuple[Any, ...]:
         cloud = frame.cloud
@@ -68,20 +81,6 @@ class WaveformSensor(LidarSensor):
         if not isinstance(cloud, EchoCloud) or cloud.waves is None:
             return points
         return (*points, WaveFile(cloud), SampleFile(cloud))
-
-
-@cache
-def _load_kernels() -> None:
-    """Compile or load what a step may need, once, and not in a step."""
-    scene, body = smallest_scene(), np.array((0.0, 0.0, 0.0, *IDENTITY, *[0.0] * 6))
-    lidar = WaveformLidar(
-        WaveformParameters(), ScanPattern.from_arrays([0.0], [0.0]),
-        ReceiverParameters(type=ReceiverType.apd), keeps=True,
-    )  # fmt: skip
-    cloud, poses = lidar.new_cloud(), lidar.sensor_poses(body.reshape(1, -1))
-    with RayScene(scene, threads=1) as rays:
-        lidar.scan(rays, poses, 0, (0.0, 0.0), (0, 1), cloud, moved_bodies(scene))
-    load_sweeps(lidar, cloud, body)
 
 
 def _rays_of(setup: Setup) -> Rays:
@@ -115,6 +114,7 @@ WAVEFORM_LIDAR = SensorSpec(
     frames=CloudWriter,
     messages=OsiPorts(rays=_rays_of),
     more_files=((Group(WaveformFileOutput, "waveform"), "waveform.npy"),),
+    binaries=(ECHOES,),
     step=0.1,
     packages=(*PACKAGES, *SCENE_PACKAGES),
 )

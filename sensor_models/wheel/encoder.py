@@ -20,6 +20,7 @@ from sensor_models.core.plan import FaultInputs, Plan
 from sensor_models.core.quantities import ParameterError, boolean, check, choice, integer, real
 from sensor_models.kernels.wheel import encoder as kernel
 from sensor_models.kernels.wheel import steps
+from sensor_models.wheel.errors import AngleErrors, pack_errors
 
 
 class EncoderMode(IntEnum):
@@ -102,7 +103,7 @@ def _codes_per_turn(parameters: EncoderParameters) -> tuple[float, bool]:
     return (nearest if whole else codes), whole
 
 
-def _pack(parameters: EncoderParameters) -> NDArray[np.float64]:
+def _pack(parameters: EncoderParameters, errors: AngleErrors) -> NDArray[np.float64]:
     """The parameters as the kernels take them, with what can be computed once."""
     packed = np.zeros(kernel.PARAMETERS_SIZE)
     packed[kernel.LOWER] = parameters.lower
@@ -116,7 +117,8 @@ def _pack(parameters: EncoderParameters) -> NDArray[np.float64]:
         packed[kernel.TURN_CODES] = codes
         packed[kernel.WHOLE_TURN] = whole
         packed[kernel.FIRST_CODE] = np.ceil(parameters.lower / parameters.resolution - kernel.GUARD)
-    packed[kernel.TOP] = _top(parameters)
+    packed[kernel.TOP] = top = _top(parameters)
+    packed[kernel.ERRORS :] = pack_errors(errors, parameters.lower, top)
     return packed
 
 
@@ -168,9 +170,14 @@ class Encoder:
     ``key`` is ``random.stream_key(seed, sensor, "noise")``.
     """
 
-    def __init__(self, parameters: EncoderParameters, key: NDArray[np.uint64]) -> None:
+    def __init__(
+        self,
+        parameters: EncoderParameters,
+        key: NDArray[np.uint64],
+        errors: AngleErrors | None = None,
+    ) -> None:
         self.parameters = parameters
-        self._packed = _pack(parameters)
+        self._packed = _pack(parameters, errors or AngleErrors())
         self._key = np.array(key, dtype=np.uint64)
         self._state = np.zeros(kernel.STATE_SIZE)
         self._position_port = FaultPort("position", has_limits=True)

@@ -15,6 +15,7 @@ from sensor_models.core.plan import FaultInputs, Plan
 from sensor_models.core.quantities import boolean, check, choice, real
 from sensor_models.kernels.wheel import odometer as kernel
 from sensor_models.kernels.wheel import steps
+from sensor_models.wheel.errors import DistanceErrors, pack_errors
 
 
 class OdometerOrder(IntEnum):
@@ -59,7 +60,7 @@ class OdometerParameters:
         check(self)
 
 
-def _pack(parameters: OdometerParameters) -> NDArray[np.float64]:
+def _pack(parameters: OdometerParameters, errors: DistanceErrors) -> NDArray[np.float64]:
     """The parameters as the kernels take them."""
     packed = np.zeros(kernel.PARAMETERS_SIZE)
     packed[kernel.WHEEL_RADIUS] = parameters.wheel_radius
@@ -68,6 +69,7 @@ def _pack(parameters: OdometerParameters) -> NDArray[np.float64]:
     packed[kernel.NOISE_FIRST] = parameters.order == OdometerOrder.noise_first
     packed[kernel.ABSOLUTE] = parameters.accumulate == OdometerAccumulate.absolute
     packed[kernel.UNWRAP] = parameters.unwrap
+    packed[kernel.ERRORS :] = pack_errors(errors)
     return packed
 
 
@@ -84,12 +86,18 @@ class Odometer:
     ``key`` is ``random.stream_key(seed, sensor, "noise")``.
     """
 
-    def __init__(self, parameters: OdometerParameters, key: NDArray[np.uint64]) -> None:
+    def __init__(
+        self,
+        parameters: OdometerParameters,
+        key: NDArray[np.uint64],
+        errors: DistanceErrors | None = None,
+    ) -> None:
         self.parameters = parameters
-        self._packed = _pack(parameters)
+        self._has_limits = errors is not None and errors.saturation_on
+        self._packed = _pack(parameters, errors or DistanceErrors())
         self._key = np.array(key, dtype=np.uint64)
         self._state = np.zeros(kernel.STATE_SIZE)
-        self._port = FaultPort("distance", has_limits=False)
+        self._port = FaultPort("distance", has_limits=self._has_limits)
 
     def sample(
         self, index: int, time: float, position: float, fault: Fault = NO_FAULT
@@ -146,7 +154,7 @@ class Odometer:
             keys=self._key,
             state=self._state,
             rate=rate,
-            faults=(FaultInputs("fault", "distance", has_limits=False),),
+            faults=(FaultInputs("fault", "distance", has_limits=self._has_limits),),
             own={steps.UNWRAP: int(self.parameters.unwrap)},
         )
 

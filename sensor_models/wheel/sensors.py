@@ -10,6 +10,7 @@ from sensor_models.core.spec import Group, SensorSpec
 from sensor_models.core.stepped import SteppedSensor
 from sensor_models.output.records import RecordParameters
 from sensor_models.wheel.encoder import Encoder, EncoderParameters, EncoderReading, warnings_of
+from sensor_models.wheel.errors import AngleErrors, DistanceErrors
 from sensor_models.wheel.odometer import Odometer, OdometerParameters, OdometerReading
 
 FAULT, SPEED_FAULT = "fault", "fault.speed"
@@ -39,14 +40,16 @@ def make_encoder(setup: Setup) -> SteppedSensor:
     own = setup.parameters.of(EncoderParameters)
     for warning in warnings_of(own):
         setup.warn(warning)
-    model = Encoder(own, stream_key(setup.sampling.seed, setup.identity, "noise"))
+    key = stream_key(setup.sampling.seed, setup.identity, "noise")
+    model = Encoder(own, key, setup.parameters.of(AngleErrors))
     return SteppedSensor(setup, model.plan(setup.sampling.sample_rate))
 
 
 def make_odometer(setup: Setup) -> SteppedSensor:
     """The odometer with its noise stream."""
     key = stream_key(setup.sampling.seed, setup.identity, "noise")
-    model = Odometer(setup.parameters.of(OdometerParameters), key)
+    errors = setup.parameters.of(DistanceErrors)
+    model = Odometer(setup.parameters.of(OdometerParameters), key, errors)
     return SteppedSensor(setup, model.plan(setup.sampling.sample_rate))
 
 
@@ -61,7 +64,7 @@ ENCODER = SensorSpec(
     create=make_encoder,
     state=(Group(JointState),),
     held=(Group(Fault, FAULT), Group(Fault, SPEED_FAULT)),
-    parameters=(Group(EncoderParameters),),
+    parameters=(Group(EncoderParameters), Group(AngleErrors)),
     readings=(Group(EncoderReading),),
     sinks=(Group(RecordParameters),),
     compiled=True,
@@ -74,7 +77,7 @@ ODOMETER = SensorSpec(
     create=make_odometer,
     state=(Group(WheelAngle),),
     held=(Group(Fault, FAULT),),
-    parameters=(Group(OdometerParameters),),
+    parameters=(Group(OdometerParameters), Group(DistanceErrors)),
     readings=(Group(OdometerReading),),
     sinks=(Group(RecordParameters),),
     compiled=True,

@@ -117,7 +117,15 @@ def kernel_bars(master: Path, encoder: FmuFiles, lidar: FmuFiles) -> list[Bar]:
     return kernels.bars(master, encoder, lidar)
 
 
+def version_bars() -> list[Bar]:
+    """The bars of FMI 3.0 beside FMI 2.0."""
+    from tests.bench import versions
+
+    return versions.bars()
+
+
 SUBJECTS: dict[str, Subject] = {
+    "versions": lambda *_: version_bars(),
     "calls-c": lambda master, fmu: calls.call_in_c(master, fmu("Null"), fmu("Reference")),
     "calls-fmpy": lambda _, fmu: calls.call_in_fmpy(fmu("Null"), fmu("Reference")),
     "load": lambda master, fmu: calls.load(master, fmu("Encoder"), fmu("Lidar")),

@@ -32,7 +32,8 @@ from sensor_models.scene.history import MovingBodies
 from sensor_models.scene.manifest import manifest_path
 from sensor_models.scene.registry import SceneHandle, open_scene
 from sensor_models.scene.tracing import RayScene
-from sensor_models.scene.workers import processors
+from sensor_models.sight.mount import poses_of
+from sensor_models.threads.pool import processors
 from tests.bench.bars import Bar, best_in_turns
 from tests.bench.lidar import directions_of, running
 from tests.bench.tracing import best as best_of
@@ -79,7 +80,7 @@ def busy_yard(folder: Path, far: int = 0) -> Path:
     return copy / "scene.toml"
 
 
-def poses_of(world: SceneHandle) -> MovingBodies:
+def bodies_on_their_way(world: SceneHandle) -> MovingBodies:
     """The bodies on their way during a sweep."""
     poses = np.repeat(world.states().bodies[np.newaxis, :, :7], SPANS + 1, axis=0)
     poses[:, :, 0] += SPEED / RATE * np.linspace(0.0, 1.0, SPANS + 1)[:, np.newaxis]
@@ -88,7 +89,7 @@ def poses_of(world: SceneHandle) -> MovingBodies:
 
 def sweep(rays: RayScene, lidar: Lidar, bodies: MovingBodies) -> None:
     """Some sweeps of a lidar that stands between the vehicles."""
-    poses = lidar.sensor_poses(np.array([[0.0, -8.0, 1.8, 1.0, 0.0, 0.0, 0.0]]))
+    poses = poses_of(lidar.mount, np.array([[0.0, -8.0, 1.8, 1.0, 0.0, 0.0, 0.0]]))
     cloud, columns = lidar.new_cloud(), (0, lidar.pattern.columns)
     for frame in range(SWEEPS):
         cloud.clear()
@@ -114,7 +115,7 @@ def seconds_of(work: object, *arguments: object) -> float:
 def sweeps(world: SceneHandle) -> list[Bar]:
     """Threads and motion."""
     lidars = [named_lidar("OS0-128", identity=f"lidar {number}")[0] for number in range(2)]
-    moving = poses_of(world)
+    moving = bodies_on_their_way(world)
     resting = MovingBodies(moving.poses[:1])
     with RayScene(world.scene, threads=1) as rays:
         sweep(rays, lidars[0], moving)
@@ -144,7 +145,7 @@ def many() -> Bar:
         RayScene(few.scene, threads=1) as among_few,
         RayScene(more.scene, threads=1) as among_many,
     ):
-        near, all_of_them = poses_of(few), poses_of(more)
+        near, all_of_them = bodies_on_their_way(few), bodies_on_their_way(more)
         best = best_in_turns(
             {
                 "few": lambda: seconds_of(sweep, among_few, lidar, near),

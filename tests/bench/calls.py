@@ -171,7 +171,7 @@ from sensor_models.scene.tracing import RayScene
 
 lidar, _ = named_lidar("", {})
 with RayScene(load_scene("yard")) as rays:
-    poses = lidar.sensor_poses(np.array([[0.0, 0.0, 1.8, 1.0, 0.0, 0.0, 0.0]]))
+    poses = poses_of(lidar.mount, np.array([[0.0, 0.0, 1.8, 1.0, 0.0, 0.0, 0.0]]))
     lidar.scan(rays, poses, 0, (0.0, 0.0), (0, lidar.pattern.columns), lidar.new_cloud())
 """
 

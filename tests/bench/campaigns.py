@@ -16,12 +16,12 @@ from pathlib import Path
 
 import build_fmus
 from fmus.binding.compile import host_platform
-from fmus.campaigns.campaign import open_campaign, run_campaign, run_once
-from fmus.campaigns.design import runs_of
-from fmus.campaigns.master import Master
-from fmus.campaigns.report import write_report
-from sensor_models.crew.local import LocalCrew
-from sensor_models.datasets.dataset import make_dataset
+from fmus.tools.campaigns.campaign import open_campaign, run_campaign, run_once
+from fmus.tools.campaigns.design import runs_of
+from fmus.tools.campaigns.master import Master
+from fmus.tools.campaigns.report import write_report
+from sensor_models.tools.datasets.dataset import make_dataset
+from sensor_models.tools.workers.local import LocalPool
 from tests.bench.bars import Bar
 from tests.campaigns import write_campaign
 
@@ -96,8 +96,8 @@ def campaign_bars(fmus: Path, runs: int = RUNS) -> list[Bar]:
         path = write_campaign(Path(folder), fmus, seeds=runs, stop=1.0, text=CAMPAIGN)
         alone = bare_seconds(path, runs)
         start = time.perf_counter()
-        with LocalCrew(WORKERS) as crew:
-            results = run_campaign(path, Path(folder) / "out", crew)
+        with LocalPool(WORKERS) as pool:
+            results = run_campaign(path, Path(folder) / "out", pool)
         seconds = time.perf_counter() - start
     failed = sum(row.status != "ok" for row in results.rows.values())
     detail = f"{runs} runs of 1 s, {seconds:.1f} s to {alone:.1f} s bare, {failed} failed"
@@ -109,9 +109,9 @@ def dataset_bars(samples: int = SAMPLES) -> list[Bar]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "speed.toml"
         path.write_text(DATASET.format(samples=samples))
-        with LocalCrew(WORKERS) as crew:
+        with LocalPool(WORKERS) as pool:
             start = time.perf_counter()
-            make_dataset(path, Path(folder) / "out", crew)
+            make_dataset(path, Path(folder) / "out", pool)
             seconds = time.perf_counter() - start
         size = sum(file.stat().st_size for file in (Path(folder) / "out").iterdir())
     rate = samples / seconds
@@ -147,8 +147,8 @@ def cost_of(fmus: Path, folder: Path, runs: int) -> tuple[float, ...]:
     """What a campaign takes, as in the table of ``growth``."""
     path = write_campaign(folder, fmus, seeds=runs, stop=1.0, text=CAMPAIGN)
     begun = _busy()
-    with LocalCrew(WORKERS) as crew:
-        results = run_campaign(path, folder / "out", crew)
+    with LocalPool(WORKERS) as pool:
+        results = run_campaign(path, folder / "out", pool)
     busy = _busy() - begun
     size = sum(file.stat().st_size for file in (folder / "out").iterdir()) / 1e6
     assert [row.status for row in results.ordered()] == ["ok"] * runs

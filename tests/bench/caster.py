@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from sensor_models.camera.parameters import DepthCameraParameters
-from sensor_models.caster import IdealImage, Parts, PartsWriter, View, cast
-from sensor_models.caster.caster import BLOCK
-from sensor_models.caster.part import Part
-from sensor_models.crew.cluster import ClusterCrew
+from sensor_models.camera.depth.parameters import DepthCameraParameters
+from sensor_models.tools.caster import IdealImage, Parts, PartsWriter, View, cast
+from sensor_models.tools.caster.caster import BLOCK
+from sensor_models.tools.caster.part import Part
+from sensor_models.tools.workers.cluster import ClusterPool
 from tests.bench.bars import Bar
 from tests.clusters import local_cluster
 
@@ -63,13 +63,13 @@ class Casting:
 
 def measure(parts: Parts, workers: int, view: View = VIEW) -> Casting:
     """Cast a scene twice with so many workers."""
-    with local_cluster(workers) as cluster, ClusterCrew(cluster.scheduler_address) as crew:
-        client = crew.client
+    with local_cluster(workers) as cluster, ClusterPool(cluster.scheduler_address) as pool:
+        client = pool.client
         client.run(_warm)
         idle = client.run(_resident)
         times, busy, image = [time.perf_counter()], [_busy(client)], None
         for _ in range(2):
-            image = cast(parts, view, crew)
+            image = cast(parts, view, pool)
             times.append(time.perf_counter())
             busy.append(_busy(client))
         grown = {key: value - idle[key] for key, value in client.run(_resident).items()}

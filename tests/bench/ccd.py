@@ -22,15 +22,15 @@ from pathlib import Path
 import mitsuba
 import numpy as np
 
-from sensor_models.camera.ccd import CcdCamera
-from sensor_models.camera.ccd_parameters import OpticsParameters
+from sensor_models.camera.ccd.camera import CcdCamera
+from sensor_models.camera.ccd.parameters import LightParameters, OpticsParameters
 from sensor_models.light.spectra import reflectance
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.model import Scene
 from sensor_models.scene.tracing import RayScene
 from tests import mitsuba_scenes as peer
 from tests.bench.bars import Bar, best_in_turns
-from tests.models.test_ccd_mitsuba import looking
+from tests.sensor_models.camera.test_ccd_mitsuba import looking
 from tests.tools import llvm
 
 EYE, TARGET, ANGLE = np.array([-14.0, -22.0, 8.4]), np.array([1.6, 0.6, 1.2]), 62.0
@@ -77,7 +77,8 @@ def measure(scene: Scene) -> tuple[dict[str, float], dict[str, float]]:
     )
     shares = [float(reflectance(m, np.array([550e-9]))[0]) for m in scene.materials]
     focal = SIZE[0] / 2.0 / np.tan(np.radians(ANGLE / 2.0))
-    camera = CcdCamera(OpticsParameters(intrinsics=(focal, focal, 0.0, 0.0)))
+    optics = OpticsParameters(intrinsics=(focal, focal, 0.0, 0.0))
+    camera = CcdCamera(optics, light=LightParameters(sky_at_bounce=False))
     pose = looking(EYE, TARGET)
     with tempfile.TemporaryDirectory() as folder, RayScene(scene) as rays:
         parts = peer.shapes(scene, Path(folder), shares)

@@ -21,13 +21,13 @@ import open3d
 import warp
 
 from sensor_models.camera import DepthCamera, DepthCameraParameters
-from sensor_models.camera.depth import matrices_of
+from sensor_models.camera.depth.camera import matrices_of
 from sensor_models.core.placement import quaternion_of
 from sensor_models.output.sinks import WriteFiles
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.model import Instance, Scene
 from sensor_models.scene.tracing import RayScene
-from sensor_models.scene.workers import processors
+from sensor_models.threads.pool import processors
 from tests import oracles_rays as twin
 from tests.bench.bars import Bar, best_in_turns
 from tests.bench.calls import BODY_INPUTS, start_values

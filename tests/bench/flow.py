@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from sensor_models.camera import DepthCamera, DepthCameraParameters
+from sensor_models.camera.depth.sensor import flow_lens
 from sensor_models.camera.flow import FirstHits, FlowParameters, Instants, flow_between
-from sensor_models.camera.sensor import flow_lens
 from sensor_models.core.placement import quaternion_of
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.registry import open_scene

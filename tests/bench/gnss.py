@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fmus.sensors import fmu_of
+from fmus.fmi.sensors import fmu_of
 from sensor_models.core.georeference import Georeference
 from sensor_models.gnss.gnss import Gnss
 from sensor_models.gnss.parameters import ErrorMode, GnssParameters, Multipath

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numba import njit
 
-from fmus.sensors import fmu_of
+from fmus.fmi.sensors import fmu_of
 from sensor_models.core.clock import SamplingParameters
 from sensor_models.core.frames import MountParameters
 from sensor_models.core.step import Step

@@ -30,7 +30,7 @@ def frames_of(home):
     tracing = importlib.import_module(f"{home}sensor_models.scene.tracing")
     lidar, _ = named.named_lidar("OS0-128", {})
     rays = tracing.RayScene(manifest.load_scene("yard"), threads=1)
-    poses = lidar.sensor_poses(np.array([[0.0, 0.0, 1.8, 1.0, 0.0, 0.0, 0.0]]))
+    poses = poses_of(lidar.mount, np.array([[0.0, 0.0, 1.8, 1.0, 0.0, 0.0, 0.0]]))
     cloud, columns = lidar.new_cloud(), (0, lidar.pattern.columns)
     return lambda: lidar.scan(rays, poses, 0, (0.0, 0.0), columns, cloud)
 

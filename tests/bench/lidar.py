@@ -41,7 +41,7 @@ from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.model import Material, Medium, Scene, SurfaceKind, SurfaceParameters
 from sensor_models.scene.registry import open_scene
 from sensor_models.scene.tracing import Hits, RayScene
-from sensor_models.scene.workers import processors
+from sensor_models.threads.pool import processors
 from tests import oracles_rays as twin
 from tests.bench.bars import Bar, best_in_turns
 from tests.bench.calls import BODY_INPUTS, start_values

@@ -35,12 +35,12 @@ from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.model import Instance, Scene
 from sensor_models.scene.registry import open_scene
 from sensor_models.scene.tracing import RayScene
-from sensor_models.scene.workers import processors
-from sensor_models.sight.smallest import smallest_scene
+from sensor_models.threads.pool import processors
 from tests import oracles_rays as twin
 from tests.bench.bars import Bar, best_in_turns
 from tests.bench.lidar import running
 from tests.masters.fmu_files import FmuFiles
+from tests.smallest_scene import smallest_scene
 
 STILL = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
 NOBODY = np.zeros((0, 7))

@@ -26,7 +26,7 @@ from sensor_models.kernels.tracing import embree
 from sensor_models.scene.acceleration import FLAGS
 from sensor_models.scene.model import Body, Instance, Scene
 from sensor_models.scene.tracing import RayScene
-from sensor_models.scene.workers import processors
+from sensor_models.threads.pool import processors
 from tests import oracles_rays as twin
 from tests.bench.bars import Bar, best_in_turns
 

@@ -25,7 +25,7 @@ from sensor_models.kernels.waveform.extraction import extract_all
 from sensor_models.kernels.waveform.layout import MOST_ECHOES, new_found
 from sensor_models.lidar.patterns import ScanPattern
 from sensor_models.scene.tracing import RayScene
-from sensor_models.scene.workers import processors
+from sensor_models.threads.pool import processors
 from sensor_models.waveform import (
     ReceiverParameters,
     SubrayPattern,
@@ -94,7 +94,7 @@ def fits() -> Bar:
 
     def seconds() -> float:
         begin = time.process_time()
-        extract_all(signals, ask, 0.1, 0.02, found, counts, echoes)
+        extract_all(signals, ask, 0.1, 0.02, np.inf, found, counts, echoes)
         return time.process_time() - begin
 
     seconds()

@@ -50,7 +50,8 @@ PICTURE = {
     "sensor.model": 1,
     "sensor.prnu": 0.02,
     "sensor.dsnu": 3.0,
-    "exposure_time": 5e-5,
+    "exposure_time": 5e-5,  # of the first frame
+    "auto_exposure.on": True,
     "shutter": 1,
     "line_time": 1e-3,
     "motion_samples": 3,
@@ -126,7 +127,8 @@ def parameters_of(model: str) -> dict[str, Any]:
 
 def motion_of(instance: Instance) -> Callable[[float], dict[str, float]]:
     """A motion of all Real inputs that move, with a fault for a while."""
-    moving = [n for n in instance.names("input") if n.startswith(("joint.", "body."))]
+    own = [n for n in instance.names("input") if n.startswith(("joint.", "body."))]
+    moving = [n for n in own if not n.startswith("body.euler.")]  # where quaternions count
     faults = [n for n in instance.names("input") if re.search(r"\bfault(\.\w+)*\.mode$", n)]
 
     def motion(time: float) -> dict[str, float]:

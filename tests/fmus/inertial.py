@@ -14,12 +14,12 @@ from numpy.typing import ArrayLike
 from sensor_models.core.frames import BodyState
 from sensor_models.core.quantities import quantities_of
 from tests.fmus.host import Instance, open_shared
-from tests.fmus.inertial_tables import XYZ
 
 Vector = tuple[float, float, float]
 Values = dict[str, Any]
 
 STANDARD_GRAVITY = 9.80665
+XYZ = ("x", "y", "z")
 
 #: The inputs in the order of a body's state, and behind it.
 STATE_INPUTS = [name for q in quantities_of(BodyState).values() for name, _ in q.parts(q.default)]
@@ -86,6 +86,8 @@ class Signal:
     @property
     def undisturbed(self) -> Values:
         """Parameters for an ideal signal that is the driving one."""
+        if self.driven == "body.angular_velocity":
+            return {"poses": 1}  # given: the axes stay where they are
         if self.driven != "body.acceleration":
             return {}
         return {"gravity.z": 0.0, "use_acceleration_inputs": True}

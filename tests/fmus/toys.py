@@ -1,4 +1,4 @@
-"""Three sensors from outside the project, as a user would add them: CONTRIBUTING's recipe."""
+"""Four sensors from outside the project, as a user would add them: CONTRIBUTING's recipe."""
 
 #: A scalar sensor: the temperature of a heater that follows the joint's position.
 SCALAR = '''"""Thermometer: the joint's position, scaled, with an offset."""
@@ -233,3 +233,82 @@ SPEC = SensorSpec(
     packages=(*PACKAGES, *SCENE_PACKAGES),
 )
 """
+
+#: A sensor that sees, with rows that are taken one after the other.
+RANGE_CAMERA = '''"""Range camera: distances by two rays a pixel, one row after the other."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sensor_models.core.frames import BodyState, MountParameters
+from sensor_models.core.placement import PlacementParameters
+from sensor_models.core.quantities import integer, real, string
+from sensor_models.core.sensor import Result
+from sensor_models.core.spec import PACKAGES, SCENE_PACKAGES, Group, SensorSpec
+from sensor_models.output.frame_files import FrameWriter, write_npy
+from sensor_models.output.sinks import FrameTableParameters, WriteFiles, write_files
+from sensor_models.sight.mount import mount_of, poses_of
+from sensor_models.sight.rows import Rows, ShutterParameters
+from sensor_models.sight.scene import SceneName, SceneNumber
+from sensor_models.sight.seeing import SeeingSensor, clock_of
+
+
+@dataclass(frozen=True)
+class Pixels:
+    rows: int = integer(6, "Rows of a picture", minimum=2, maximum=1000)
+    columns: int = integer(8, "Columns of a picture", minimum=1, maximum=1000)
+
+
+@dataclass(frozen=True)
+class Files:
+    write_files: WriteFiles = write_files("Write each picture to a file")
+    output_directory: str = string("", "Directory for files")
+
+
+@dataclass(frozen=True)
+class Nearest:
+    nearest: float = real(0.0, "m", "The least distance of a pixel; 0 for none")
+
+
+@dataclass(frozen=True)
+class Picture:
+    distances: np.ndarray
+    suffix: str = "distance.npy"
+
+    def write(self, path: Path) -> dict[str, object]:
+        write_npy(path, self.distances)
+        return {"kind": "distance", "rows": len(self.distances)}
+
+
+class RangeCamera(SeeingSensor):
+    def __init__(self, setup):
+        own, self.mount = setup.parameters.of(Pixels), mount_of(setup)
+        up, left = np.mgrid[0.4 : -0.4 : own.rows * 1j, 0.5 : -0.5 : own.columns * 2j]
+        self.along = np.stack([np.ones_like(up), left, up], axis=-1)  # (rows, 2 columns, 3)
+        self.along /= np.linalg.norm(self.along, axis=-1, keepdims=True)
+        readout = setup.parameters.of(ShutterParameters).rolling_shutter
+        super().__init__(setup, Rows(clock_of(setup), readout, own.rows))
+
+    def take(self, frame):
+        rows, poses = [], poses_of(self.mount, self.schedule.states_of(frame))
+        for row, along in enumerate(self.along):
+            turn, place = np.split(poses[row % len(poses)], [9])
+            bodies, _ = frame.bodies(frame.time + self.schedule.delays[row % len(poses)])
+            hits = frame.rays.trace(place, along @ turn.reshape(3, 3).T, 100.0, bodies=bodies)
+            rows.append(np.where(np.isfinite(hits.t), hits.t, 0.0).reshape(-1, 2).mean(axis=1))
+        seen = np.array(rows, np.float32)
+        files = (Picture(seen),) if self.files else ()
+        nearest = float(seen[seen > 0.0].min(initial=100.0))
+        return Result(frame.number, frame.time, (nearest,), files, {"frame": frame.number})
+
+
+SPEC = SensorSpec(
+    name="RangeCamera", text="Pictures of distance", create=RangeCamera, frames=FrameWriter,
+    state=(Group(BodyState),), held=(Group(SceneNumber),), readings=(Group(Nearest),),
+    parameters=(*map(Group, (Pixels, ShutterParameters, PlacementParameters, MountParameters)),
+                Group(SceneName)),
+    sinks=(Group(Files), Group(FrameTableParameters)), packages=(*PACKAGES, *SCENE_PACKAGES),
+)
+'''

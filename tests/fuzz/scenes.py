@@ -34,7 +34,7 @@ from sensor_models.scene import kept
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.tracing import RayScene
-from tests.models.scene_files import TETRAHEDRON, obj, ply, stl
+from tests.sensor_models.scene_files import TETRAHEDRON, obj, ply, stl
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0  # s for a case, far above what any takes on a busy machine

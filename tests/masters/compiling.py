@@ -8,7 +8,8 @@ from pathlib import Path
 
 from tests.tools import need
 
-FMI_HEADERS = Path(__file__).resolve().parents[2] / "fmus" / "binding" / "fmi2"
+BINDING = Path(__file__).resolve().parents[2] / "fmus" / "binding"
+FMI_HEADERS, FMI3_HEADERS = BINDING / "fmi2", BINDING / "fmi3"
 FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-Werror")
 
 #: Folders in an FMU for the binaries of the machines that tests are run on.
@@ -26,7 +27,7 @@ def compile_c(output: Path, sources: Sequence[Path], *flags: str) -> Path:
     command = [
         str(shutil.which("cc")),
         *FLAGS,
-        f"-I{FMI_HEADERS}",
+        *(f"-I{headers}" for headers in (FMI_HEADERS, FMI3_HEADERS)),
         *flags,
         *files,
         "-pthread",

@@ -10,6 +10,7 @@ from tests.masters.c_instance import Instance
 from tests.masters.c_master import CMaster, Library, build_master
 from tests.masters.fmu_files import FmuFiles
 from tests.masters.sensors import MODELS
+from tests.masters.standalone_fmus import build_standalone
 
 
 @pytest.fixture(scope="session")
@@ -22,6 +23,14 @@ def master(master_executable: Path) -> Iterator[CMaster]:
     """A master with an empty environment, which must end well."""
     with CMaster(master_executable) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def standalone_directory(
+    tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+) -> Path:
+    """FMUs, standalone."""
+    return build_standalone(tmp_path_factory.getbasetemp(), pytestconfig)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from fmus.systems.description import Part, System
+from fmus.tools.systems.description import Part, System
 from tests.masters.c_instance import Instance
 from tests.masters.c_master import CMaster
 from tests.masters.fmu_files import FmuFiles

@@ -303,7 +303,7 @@ def test_an_fmu_that_lacks_a_file_is_refused_with_its_name(
 
 
 @pytest.mark.parametrize(
-    "name", ["fmu_loader.py", "fmus/sensors.py", "sensor_models/wheel/odometer.py"]
+    "name", ["fmu_loader.py", "fmus/fmi/sensors.py", "sensor_models/wheel/odometer.py"]
 )
 def test_an_fmu_with_a_damaged_module_is_refused_with_its_name(
     master_executable: Path, files: FmuFiles, name: str

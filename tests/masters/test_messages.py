@@ -176,6 +176,24 @@ def test_a_status_without_a_place_for_it_is_told(instance: Instance, kind: str) 
     assert text == f"{function}: the place for the value is NULL."
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"instance_name": "my\udcff sensor"}, r"the instance name 'my\xff sensor' is not text"),
+        ({"guid": "{\udce9}"}, r"the GUID '{\xe9}' is not text in UTF-8"),
+        ({"resources": "file:///a\udcc3("}, r"location 'file:///a\xc3(' is not text in"),
+    ],
+)
+def test_an_identity_that_is_no_text_is_refused_with_what_it_is(
+    library: Library, changes: dict[str, str], words: str
+) -> None:
+    _, reply = library.try_instantiate(**{"instance_name": "sensor", **changes})
+    assert reply.words == ("0",)
+    (text,) = reply.texts()
+    assert (text or "").startswith("fmi2Instantiate: the ")
+    assert words in (text or "")
+
+
 def test_a_string_that_is_no_text_is_refused_with_the_name_of_its_variable(
     library: Library,
 ) -> None:

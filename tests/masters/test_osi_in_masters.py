@@ -12,14 +12,14 @@ import pytest
 
 import build_fmus
 from fmus.binding.compile import host_platform
-from fmus.systems import System
+from fmus.tools.systems import System
 from sensor_models.output.points import POINT
 from tests.fmus.osmp_reader_fmu import checksum_of
 from tests.masters.c_master import CMaster
 from tests.masters.fmu_files import FmuFiles
 from tests.masters.hosts.system_task import SystemRows
 from tests.masters.systems import SystemInC, Way, outputs_of, task_of
-from tests.models.scene_files import write_manifest
+from tests.sensor_models.scene_files import write_manifest
 
 ROOT = Path(__file__).resolve().parents[2]
 READER = ROOT / "tests" / "fmus" / "osmp_reader_fmu.py"
@@ -46,7 +46,7 @@ def system(tmp_path_factory: pytest.TempPathFactory) -> System:
     description.write_text(
         '[system]\nname = "Osi"\ndescription = "A lidar and a reader"\nstep = 0.1\nstop = 0.3\n'
         'connections = [["lidar.OSMPSensorDataOut", "reader.OSMPSensorDataIn"]]\n'
-        '[parts.lidar]\nfmu = "Lidar"\n[parts.lidar.parameters]\nosi = true\n'
+        '[parts.lidar]\nfmu = "Lidar"\n[parts.lidar.parameters]\nosi.on = true\n'
         f'scene = "{scene}"\noutput_directory = "{folder / "out"}"\n'
         'pattern.rows = 128\npattern.columns = 512\n[parts.reader]\nfmu = "OsmpReader"\n'
     )

@@ -116,3 +116,15 @@ def test_a_location_that_is_not_utf_8_is_answered_without_harm(
     assert reply.words == ("0",)
     assert len(reply.texts()) == 1
     assert instantiates(sensors["Odometer"], sensors["Odometer"].files.resource_uri)
+
+
+def test_a_path_that_is_no_text_is_shown(
+    master: CMaster, sensor_files: Mapping[str, FmuFiles], tmp_path: Path
+) -> None:
+    files = copied_to(sensor_files["Odometer"], tmp_path / "Odometer")
+    (tmp_path / "a\udcff").symlink_to(files.directory)
+    location = (tmp_path / "Odometer" / "resources").as_uri().replace("/Odometer/", "/a%FF/")
+    _, reply = master.load(files).try_instantiate(resources=location)
+    assert reply.words == ("0",)
+    (text,) = reply.texts()
+    assert r"a\xff/resources' is not text in UTF-8" in (text or "")

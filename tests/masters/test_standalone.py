@@ -2,7 +2,6 @@
 
 import ctypes
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -10,25 +9,21 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import pyarrow.parquet
 import pytest
-from filelock import FileLock
 
 import build_fmus
-from fmus.binding.compile import host_platform
 from fmus.binding.fmu_loader import read_lines
-from fmus.building import interpreter
-from fmus.building.standalone import ALONE, sees
+from fmus.building.standalone import interpreter
+from fmus.building.standalone.resources import ALONE, sees
 from tests.masters.c_instance import Instance
 from tests.masters.c_master import CMaster, Library
 from tests.masters.empty_root import EmptyRoot
 from tests.masters.fmu_files import FmuFiles
 from tests.masters.protocol import Reply
 from tests.masters.sensors import copied_to
+from tests.masters.standalone_fmus import SHARED, names_of
 from tests.masters.whole_runs import STEP, STEPS, files_in, run
-from tests.tools import need
-
-#: One that samples, one that sees, and the scene that they share; all with ``--all-standalone``.
-NAMES = ("Encoder", "DepthCamera", "Environment")
 
 #: Most bytes of an FMU, by whether it opens scenes.
 LARGEST = {False: 15e6, True: 45e6}
@@ -40,30 +35,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("name", names_of(metafunc.config))
 
 
-def names_of(config: pytest.Config) -> tuple[str, ...]:
-    """The FMUs that are built: some, or all."""
-    everything = bool(config.getoption("--all-standalone"))
-    return tuple(build_fmus.fmu_sources()) if everything else NAMES
-
-
-@pytest.fixture(scope="session")
-def standalone_directory(
-    tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
-) -> Path:
-    """FMUs, standalone; built once, by the first of the processes that run the tests."""
-    need("shared library of Python")
-    own = tmp_path_factory.getbasetemp()
-    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
-    directory, built = shared / "standalone", shared / "standalone.built"
-    with FileLock(shared / "standalone.lock"):
-        if not built.exists():
-            known = build_fmus.fmu_sources()
-            sources = [known[name] for name in names_of(pytestconfig)]
-            build_fmus.build(sources, directory, platforms=[host_platform()], standalone=True)
-            built.touch()
-    return directory
-
-
 @pytest.fixture(scope="module")
 def files(
     standalone_directory: Path, tmp_path_factory: pytest.TempPathFactory
@@ -71,7 +42,7 @@ def files(
     unpacked = tmp_path_factory.mktemp("standalone")
     return {
         name: FmuFiles.unpack(standalone_directory / f"{name}.fmu", unpacked / name)
-        for name in NAMES
+        for name in SHARED
     }
 
 
@@ -195,6 +166,89 @@ def test_ten_instances_begin_and_step_in_ten_threads(
     assert reply.expect().integers() == [STEPS] * 10
 
 
+def test_first_instances_of_two_that_are_made_at_once_share_one_interpreter(
+    files: Mapping[str, FmuFiles], master_executable: Path
+) -> None:
+    """Whoever comes first, the interpreter is that of the one that has started it."""
+    names = ("Encoder", "Environment", "Encoder", "Environment")
+    for _ in range(12):  # of each of these lives, most went wrong once
+        with CMaster(master_executable) as master:
+            instances, reply = master.create_in_threads([master.load(files[n]) for n in names])
+            assert reply.integers() == [1] * len(names), reply
+            check_it_measures(instances[0], 1.5)
+
+
+def mapped(pid: int, name: str) -> set[str]:
+    """The places of a library that a process has mapped."""
+    lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    return {line.split(maxsplit=5)[5] for line in lines if line.endswith(f"/{name}")}
+
+
+def test_one_that_is_unpacked_again_and_again_maps_its_libraries_once(
+    files: Mapping[str, FmuFiles], master: CMaster, tmp_path: Path
+) -> None:
+    for k in range(4):
+        again = copied_to(files["Encoder"], tmp_path / str(k))
+        check_it_measures(master.load(again).instantiate("encoder"), 0.5)
+        names = [file.name for file in (again.directory / "resources/python/libs").iterdir()]
+        assert {name: len(mapped(master.pid, name)) for name in names} == dict.fromkeys(names, 1)
+
+
+def test_a_path_with_colons_is_one_like_any_other(
+    files: Mapping[str, FmuFiles], master: CMaster, tmp_path: Path
+) -> None:
+    awkward = copied_to(files["Encoder"], tmp_path / "a:b" / "c:")
+    check_it_measures(master.load(awkward).instantiate("encoder"), 0.5)
+
+
+@pytest.mark.parametrize(
+    "file", ["libpython*", "libs/*", "lib/*/encodings/__init__.pyc", "packages/**/*umath*.so"]
+)
+@pytest.mark.parametrize("what", ["cut short", "zeros", "missing"])
+def test_one_that_is_damaged_or_half_unpacked_is_refused_and_ends_nobody(
+    files: Mapping[str, FmuFiles], master: CMaster, tmp_path: Path, file: str, what: str
+) -> None:
+    broken = copied_to(files["Encoder"], tmp_path / "broken")
+    place = sorted((broken.directory / "resources/python").glob(file))[0]
+    whole = place.read_bytes()
+    place.unlink()
+    if what != "missing":
+        kept = whole[: len(whole) // 2]
+        place.write_bytes(kept if what == "cut short" else kept.ljust(len(whole), b"\0"))
+    message = refusal(master.load(broken))
+    assert "does not start here" in message
+    assert place.name in message
+    check_it_measures(master.load(files["Encoder"]).instantiate("whole"), 0.5)
+
+
+@pytest.mark.parametrize("files_allowed", range(3, 9))
+def test_a_host_that_may_open_few_files_is_told_and_goes_on(
+    files: Mapping[str, FmuFiles], master: CMaster, files_allowed: int
+) -> None:
+    library = master.load(files["Encoder"])
+    master.command("limit", "files", files_allowed)
+    _, reply = library.try_instantiate()
+    if reply.words == ("0",):
+        assert "Too many open files" in " ".join(text_of(reply))
+    master.command("limit", "files", 256)
+    check_it_measures(library.instantiate("encoder"), 0.5)
+
+
+def test_an_interpreter_that_does_not_come_to_life_is_told_and_ends_nobody(
+    files: Mapping[str, FmuFiles], master: CMaster, tmp_path: Path
+) -> None:
+    """One whose list of files fits; no other Python can be started after it."""
+    broken = copied_to(files["Encoder"], tmp_path / "broken")
+    home = broken.directory / "resources/python"
+    shutil.rmtree(next(home.glob("lib/*/encodings")))
+    lines = (home / "digests.txt").read_text().splitlines(keepends=True)
+    (home / "digests.txt").write_text("".join(line for line in lines if "/encodings/" not in line))
+    message = refusal(master.load(broken))
+    assert "does not start" in message
+    assert "start the host anew" in message
+    assert "Start the host anew" in refusal(master.load(files["Encoder"]))
+
+
 #: In the interpreter of one that carries no linear algebra: refused, then lent by another one.
 LINEAR_ALGEBRA = """
 import sys
@@ -294,17 +348,29 @@ def test_says_what_does_not_open(
     message = refusal(master.load(broken))
     assert "does not start here" in message
     assert library.name in message
+    assert "unpack the FMU anew" in message
 
 
-def test_parquet_is_refused_with_what_works_instead(
-    files: Mapping[str, FmuFiles], master: CMaster, tmp_path: Path
+@pytest.mark.parametrize("recording", ["Encoder", "Radar"])
+def test_records_and_files_have_the_format_that_they_start_with(
+    recording: str, standalone_directory: Path, empty_root: EmptyRoot
 ) -> None:
-    instance = master.load(files["Encoder"]).instantiate("parquet")
-    instance.set("record", True).expect()
-    instance.set("output_directory", str(tmp_path)).expect()
-    instance.setup().expect()
-    replies = [instance.enter(), instance.exit()]
-    assert "csv" in " ".join(text for reply in replies for text in text_of(reply))
+    with empty_root.unpacked(standalone_directory / f"{recording}.fmu") as files:
+        with empty_root.master() as master:
+            instance = master.load(files).instantiate("sensor")
+            instance.set("record", True).expect()
+            instance.set("output_directory", "/out").expect()
+            instance.initialize()
+            for k in range(STEPS):
+                instance.step(k * STEP, STEP).expect()
+            instance.terminate().expect()
+            instance.free()
+        written = empty_root.place / "out"
+        tables = [pyarrow.parquet.read_table(path) for path in sorted(written.glob("*.parquet"))]
+    record = tables[-1]
+    assert {"sample", "time"} <= set(record.column_names)
+    assert record.num_rows == record["sample"][-1].as_py() + 1 > 1
+    assert (len(tables) > 1) == (recording == "Radar")  # the detections of each frame
 
 
 def test_libraries_without_symbols_still_open(files: Mapping[str, FmuFiles]) -> None:

@@ -21,7 +21,7 @@ import pyarrow.parquet
 import pytest
 
 import build_fmus
-from fmus.systems import System
+from fmus.tools.systems import System
 from tests.masters.c_master import CMaster
 from tests.masters.fmu_files import FmuFiles
 from tests.masters.hosts.system_task import SystemRows

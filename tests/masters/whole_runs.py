@@ -1,7 +1,7 @@
 """A run of any FMU in the C master that measures, remembers and writes: for comparing FMUs.
 
 Parameters, and the motion of what the inputs describe, are those from which states are taken
-(``tests/fmus/histories.py``). Tables are written as CSV, frames at each sample, all of it to a log.
+(``tests/fmus/histories.py``). Records and frames at each sample are written, all of it to a log.
 """
 
 import math
@@ -12,7 +12,6 @@ from pathlib import Path
 from mcap.reader import make_reader
 
 import build_fmus
-from fmus.building.exercise import formats
 from sensor_models.output.sinks import WriteFiles
 from tests.fmus.histories import parameters_of
 from tests.masters.c_instance import Instance
@@ -31,7 +30,7 @@ PLACES = re.compile(r"(^|\.)file$|^scene_handle$")
 def settings(name: str) -> dict[str, Value]:
     """The parameters of such a run."""
     model = build_fmus.fmu_sources()[name].model
-    files = {"record": True, "write_files": WriteFiles.on, **dict(formats(model))}
+    files = {"record": True, "write_files": WriteFiles.on}
     known = model.table().by_name
     return {key: value for key, value in {**parameters_of(name), **files}.items() if key in known}
 

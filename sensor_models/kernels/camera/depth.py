@@ -8,17 +8,13 @@ output of size 0 is not made.
 For a pixel with the true distance r along its unit ray and the depth z = r (ray . axis):
 
     zone       r, z <- mean over the rays of one target; ids and normal are those of its nearest
-    stereo     D = f b / z + sigma_D n,  D <- q round(D / q),   z' = f b / D
-    multiply   d' = d max(0, 1 + m n)
-    dropout    d' = 0 with probability p
+    noise      as ``noise`` says
     edges      d' = 0 with probability p_e where a neighbour's depth differs by a share of it
     limits     d < min -> near, d > max or a miss -> far
     normalise  d / max, or (d - min) / (max - min) within [0, 1]
 
-D disparity in pixels, f focal length in pixels, b baseline, n a normal draw; d is z or r. Both
-are scaled by the same factor, so a point stays on its ray. To first order the stereo noise of
-depth is z^2 sigma_D / (f b). Draws are functions of (term, frame, pixel), where cameras of one
-batch count on through the pixels; misses are not perturbed.
+d is z or r. Both are scaled by the same factor, so a point stays on its ray. Misses are not
+perturbed.
 
 Rays of a zone that hit nothing up to the greatest distance count for nothing. The others are
 sorted by d; a target has all rays from its first, at d0, to d0 + separation, and the next target
@@ -26,9 +22,8 @@ begins behind. Read is the nearest target, or the strongest: that with the large
 |n . ray| / r^2, as if all surfaces were equally bright (the camera knows no materials). This rule
 is our own; makers of such sensors publish none.
 
-Source: GYM for rays, limits, normalisation, multiplication and dropout. Stereo terms: the
-triangulation equation z = f b / D. Ids do not depend on noise: they are those of the surface
-whose true distance is within the limit.
+Source: GYM for rays, limits and normalisation. Ids do not depend on noise: they are those of the
+surface whose true distance is within the limit.
 """
 
 import math
@@ -47,8 +42,9 @@ from sensor_models.kernels.camera.layout import (
     pose_row,
     tiles_of,
 )
+from sensor_models.kernels.camera.noise import EDGE, is_noisy, noise_factor
 from sensor_models.kernels.compiling import njit
-from sensor_models.kernels.math.philox import normal, uniform
+from sensor_models.kernels.math.philox import uniform
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.hits import (
     hit_distance,
@@ -70,8 +66,6 @@ CHUNK = 64
 #: What a pixel reads: nothing within the greatest distance; its only target; one of several; one
 #: that is nearer than the least distance.
 NOTHING, ONE, SEVERAL, TOO_NEAR = range(4)
-#: Streams of random numbers, rows of the table of keys.
-STEREO, MULTIPLIER, DROPOUT, EDGE = range(4)
 
 
 @njit(**ACCESS)
@@ -83,8 +77,7 @@ def axis_share(task: Task, direction: Triple) -> float:
 @njit(**ACCESS)
 def reach_of(task: Task, direction: Triple) -> float:
     """How far a ray has to go. Noise may bring nearer what lies beyond the limit."""
-    noisy = task.multiplier > 0.0 or task.disparity_sigma > 0.0 or task.disparity_step > 0.0
-    if noisy or task.rays > 1 or task.sees_all:
+    if is_noisy(task) or task.rays > 1 or task.sees_all:
         return math.inf
     reach: float = 1.000001 * task.most / axis_share(task, direction)  # the limit itself is exact
     return reach
@@ -176,35 +169,17 @@ def store_met(
 
 
 @njit(**ACCESS)
-def noise_factor(
-    task: Task, keys: NDArray[np.uint64], camera: int, pixel: int, depth: float
-) -> float:
-    """What a distance is multiplied with by its noise."""
-    lane = (task.first + camera) * task.rows * task.columns + pixel
-    factor = 1.0
-    if task.disparity_sigma > 0.0 or task.disparity_step > 0.0:
-        true_disparity = task.pixel_metres / depth
-        disparity = true_disparity
-        if task.disparity_sigma > 0.0:
-            disparity += task.disparity_sigma * normal(keys[STEREO], task.frame, lane)
-        if task.disparity_step > 0.0:
-            disparity = task.disparity_step * np.round(disparity / task.disparity_step)
-        factor = true_disparity / disparity if disparity > 0.0 else math.inf
-    if task.multiplier > 0.0:
-        share = 1.0 + task.multiplier * normal(keys[MULTIPLIER], task.frame, lane)
-        factor = factor * share if share > 0.0 else 0.0
-    if task.dropout > 0.0 and uniform(keys[DROPOUT], task.frame, lane) < task.dropout:
-        factor = 0.0
-    return factor
+def limited(task: Task, value: float) -> float:
+    """A distance after limits, m."""
+    if value < task.least:
+        return task.near
+    return task.far if value > task.most else value
 
 
 @njit(**ACCESS)
 def image_value(task: Task, value: float) -> float:
     """A distance after limits and normalisation."""
-    if value < task.least:
-        value = task.near
-    elif value > task.most:
-        value = task.far
+    value = limited(task, value)
     if task.normalise == BY_MAX:
         return value / task.most
     if task.normalise == BY_LIMITS:
@@ -219,6 +194,8 @@ def store_distance(
     """Write what a pixel measures: the distance along its ray, and the value of its image."""
     if images.image.size:
         images.image[camera, pixel] = image_value(task, value)
+    if images.metres.size:
+        images.metres[camera, pixel] = limited(task, value)
     valid = task.least <= value <= task.most and value > 0.0
     measured = distance if valid else math.nan
     if images.distance.size:
@@ -248,12 +225,13 @@ def finish_pixel(
     pixel: int,
     distance: float,
     value: float,
+    growth: float,
 ) -> None:
-    """Noise on a true distance, and what it is written to."""
+    """Noise on a true distance, and what it is written to; ``growth`` is that of its target."""
     if images.truth.size:
         images.truth[camera, pixel] = value
     if distance < math.inf:
-        factor = noise_factor(task, keys, camera, pixel, value)
+        factor = noise_factor(task, keys, camera, pixel, value, growth)
         distance, value = factor * distance, factor * value
     store_distance(task, rays, images, camera, pixel, distance, value)
 
@@ -268,6 +246,7 @@ def render_tile(
     images: Images,
     camera: int,
     tile: int,
+    growths: NDArray[np.float64],
 ) -> None:
     """The pixels of a tile, one ray each."""
     corner, t_min = corner_of(task, tile), nearest_allowed(view, origin_of(rays, camera, 0))
@@ -282,10 +261,12 @@ def render_tile(
         pixel = pixel_of(task, corner, lane)
         if pixel < 0:
             continue
-        distance, value = math.inf, math.inf
+        distance, value, growth = math.inf, math.inf, 1.0
         if is_hit(packet, lane):
             distance = hit_distance(packet, lane)
             value = distance * (rays.directions[pixel, 0] if task.depth else 1.0)
+            if growths.size:
+                growth = growths[hit_material(view, packet, lane)]
         if images.met.size:
             store_met(view, packet, lane, images, camera, pixel)
         if value <= task.most:
@@ -294,7 +275,7 @@ def render_tile(
             store_nothing_seen(images, camera, pixel)
         if images.status.size:
             images.status[camera, pixel] = ONE
-        finish_pixel(task, rays, keys, images, camera, pixel, distance, value)
+        finish_pixel(task, rays, keys, images, camera, pixel, distance, value, growth)
 
 
 @njit(**ACCESS)
@@ -314,7 +295,8 @@ def choose_target(
 ) -> tuple[float, float, int, int]:
     """Distance, value and nearest ray of the target that a zone reads, and its status.
 
-    The rows of ``found`` are value, distance, strength and number of each of its rays.
+    The rows of ``found`` are value, distance, strength and number of each of its rays, and the
+    material there.
     """
     best, distance, value, nearest, targets = -1.0, math.inf, math.inf, -1, 0
     last = -math.inf
@@ -369,7 +351,7 @@ def trace_zone(
             if value > task.most:
                 continue
             found[0, count], found[1, count], found[3, count] = value, distance, float(ray)
-            found[2, count] = 0.0
+            found[2, count], found[4, count] = 0.0, float(hit_material(view, packet, lane))
             if task.strongest:
                 found[2, count] = strength_of(view, packet, lane, rays, pose, ray)
             count += 1
@@ -387,8 +369,9 @@ def render_zone(
     camera: int,
     pixel: int,
     found: NDArray[np.float64],
+    growths: NDArray[np.float64],
 ) -> None:
-    """One pixel of several rays; ``found`` is room for what they find, (4, rays)."""
+    """One pixel of several rays; ``found`` is room for what they find, (5, rays)."""
     count = trace_zone(view, packet, task, rays, camera, pixel, found)
     distance, value, ray, status = choose_target(task, found, count)
     if ray < 0:
@@ -403,7 +386,11 @@ def render_zone(
         store_surface(view, packet, 0, task, rays, images, camera, ray)
     if images.status.size:
         images.status[camera, pixel] = status
-    finish_pixel(task, rays, keys, images, camera, pixel, distance, value)
+    growth = 1.0
+    for k in range(count if growths.size else 0):
+        if found[3, k] == float(ray):
+            growth = growths[int(found[4, k])]
+    finish_pixel(task, rays, keys, images, camera, pixel, distance, value, growth)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -414,9 +401,10 @@ def render(
     rays: Rays,
     keys: NDArray[np.uint64],
     images: Images,
+    growths: NDArray[np.float64],
 ) -> None:
-    """All pixels of all cameras."""
-    packet, found = new_packet(), np.empty((4, task.rays))
+    """Render all pixels of all cameras; ``growths`` are those of noise by material, or empty."""
+    packet, found = new_packet(), np.empty((5, task.rays))
     of_camera = task.rows * task.columns if task.rays > 1 else tiles_of(task)
     total = task.cameras * of_camera
     first = claim(claims) * CHUNK
@@ -425,9 +413,9 @@ def render(
             camera = index // of_camera
             part = index - camera * of_camera
             if task.rays > 1:
-                render_zone(view, packet, task, rays, keys, images, camera, part, found)
+                render_zone(view, packet, task, rays, keys, images, camera, part, found, growths)
             else:
-                render_tile(view, packet, task, rays, keys, images, camera, part)
+                render_tile(view, packet, task, rays, keys, images, camera, part, growths)
         first = claim(claims) * CHUNK
 
 
@@ -448,7 +436,6 @@ def is_edge(task: Task, truth: NDArray[np.float32], camera: int, pixel: int) -> 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def drop_edges(
-    _view: SceneView,
     claims: NDArray[np.int64],
     task: Task,
     rays: Rays,

@@ -238,7 +238,7 @@ def turn_row(track: Track, at: int, own: Floats) -> None:
 
 
 @njit(**ACCESS)
-def copy_few(target: Floats, to: int, source: Floats, first: int) -> None:
+def copy_few(target: Floats | NDArray[np.float32], to: int, source: Floats, first: int) -> None:
     """Copy the numbers of a row of a tile, as one vector: all are read before any is written."""
     if TILE[1] == FEW:
         a, b, c, d = source[first], source[first + 1], source[first + 2], source[first + 3]

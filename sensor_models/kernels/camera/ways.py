@@ -34,31 +34,30 @@ Terms = tuple[float, float, float, float, float, float, float, float]
 class Lens(NamedTuple):
     """From directions to pixels."""
 
-    fx: float
-    fy: float
-    cx: float
-    cy: float
-    fisheye: bool
-    bends: bool
-    terms: Terms
+    fx: float  # focal length along a row, px
+    fy: float  # focal length along a column, px
+    cx: float  # principal point, px from the left edge
+    cy: float  # principal point, px from the upper edge
+    fisheye: bool  # the model is fisheye, else pinhole
+    bends: bool  # any term of distortion is not 0
+    terms: Terms  # k1, k2, p1, p2, k3 to k6, in the order of OpenCV
 
 
 class Track(NamedTuple):
     """Where the camera is at both instants, and how bodies get from one to the other."""
 
-    rows: int
-    columns: int
+    rows: int  # of pixels
+    columns: int  # of pixels
     axes: Floats  # (pixels * 3,), unit rays
     now: Floats  # (1 or rows, 12), poses of the camera
-    then: Floats  # likewise
+    then: Floats  # (1 or rows, 12), poses of the camera at the other instant
     times: Floats  # (1 or rows,): instants of the rows, as shares of the frame
-    bodies_now: Floats  # (knots, bodies, 12)
-    bodies_then: Floats
+    bodies_now: Floats  # (knots, bodies, 12), poses
+    bodies_then: Floats  # (knots, bodies, 12), poses at the other instant
     moving: NDArray[np.int32]  # of each owner: its body if that moves, else -1
     some_move: bool  # any body moves
     looks_back: bool  # something may come between the camera and what it saw
-    shows_others: NDArray[np.uint8]  # of each material whether it shows something else, then 0 for
-    # none; empty if no material does
+    shows_others: NDArray[np.uint8]  # (materials + 1,): glass or a mirror; none if none is
     in_world: bool  # scene flow
     tolerance: float  # m; 0 for a share of the distance
 
@@ -121,7 +120,7 @@ def row_way(track: Track, at: int) -> tuple[Way, bool]:
 
 @njit(**ACCESS)
 def blend(one: Triple, other: Triple, share: float) -> Triple:
-    """What lies between two vectors."""
+    """The vector at a share of the way between two others."""
     return (
         one[0] + share * (other[0] - one[0]),
         one[1] + share * (other[1] - one[1]),

@@ -111,7 +111,7 @@ def advance_ranges(
 
 @njit(**PLAIN)
 def hear_hidden(parameters: Floats, series: Floats, sky: Floats) -> None:
-    """Of the hidden satellites, take into use those that are heard, and set their detours."""
+    """Use those hidden satellites that are heard, and set their detours."""
     probability = parameters[at.NLOS_PROBABILITY]
     limit = math.inf
     if probability < 1.0:

@@ -25,7 +25,7 @@ _EPSILON = 2.0**-52
 
 @njit(**PLAIN)
 def limit_at(end: float, rate: float) -> float:
-    """What instant + latency of a result is at most that comes out in a step ending at ``end``."""
+    """The latest instant + latency of a result that comes out in a step ending at ``end``."""
     rounding = (QUANTISED / rate if rate > 0.0 else 0.0) + 4.0 * _EPSILON * abs(end)
     return end + rounding
 

@@ -1,5 +1,6 @@
 """Where a receiver's parameters, its readings and its state lie in flat arrays."""
 
+from sensor_models.kernels.gnss.corruption import CORRUPTION_SIZE
 from sensor_models.kernels.gnss.sky import PLACE_SIZE, SKY_SIZE
 
 # A world: its origin and its axes x, y, z, Earth-fixed; latitude, longitude and height of the
@@ -15,7 +16,8 @@ TIME_OF_WEEK, LEAST_SINE, MULTIPATH = 13, 14, 15
 NLOS_PROBABILITY, NLOS_MEAN = 16, 17
 SOLUTION, CONVERGENCE_TIME, LEAST_SATELLITES = 18, 19, 20
 DROPOUT_INTERVAL, DROPOUT_DURATION = 21, 22
-PARAMETERS_SIZE = 23
+CORRUPTION = 23  # errors of the reading
+PARAMETERS_SIZE = CORRUPTION + CORRUPTION_SIZE
 
 # MODE, MULTIPATH and SOLUTION are the numbers of the choices.
 OFF, FIXED, DOP, PSEUDORANGE = 0.0, 1.0, 2.0, 3.0

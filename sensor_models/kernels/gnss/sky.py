@@ -78,7 +78,7 @@ def survey(
 
 
 class Lanes(NamedTuple):
-    """What belongs to the rays of a packet."""
+    """For each ray of a packet, its satellite or mirror and what it hit."""
 
     row: NDArray[np.int64]  # (WIDTH,), the satellite
     plane: NDArray[np.int64]  # (WIDTH,), the mirror

@@ -19,6 +19,7 @@ under way.
 from sensor_models.kernels.compiling import cfunc, njit
 from sensor_models.kernels.gnss import latency
 from sensor_models.kernels.gnss import layout as of
+from sensor_models.kernels.gnss.corruption import HIGHEST, LOWEST, SIGNALS, corrupt
 from sensor_models.kernels.gnss.dilution import MOST_COLUMNS, WORK_ROWS
 from sensor_models.kernels.gnss.orbits import ORBIT_SIZE
 from sensor_models.kernels.gnss.receiver import begin, find_ranges, finish_sample
@@ -50,11 +51,9 @@ KEPT_DUE, KEPT_FILL, KEPT_STAMP = 0, 6, 7
 KEPT_SIZE = 8
 KEY_ROWS = len(of.TERMS)
 
-#: Signals that can be at fault: the first of a reading.
-SIGNALS = 6
 #: Of a reading, without ranges.
 VALUES = of.IN_USE - of.LATITUDE
-#: Held inputs behind the faults.
+#: Held inputs behind the faults, which are those of the first signals of a reading.
 SCENE, WORLD = SIGNALS * faults.FAULT_SIZE, SIGNALS * faults.FAULT_SIZE + 1
 #: Parameters behind those of the receiver: of when a result comes out.
 LATENCY = of.PARAMETERS_SIZE
@@ -146,6 +145,19 @@ def _place_antenna(table: Table, due: Due, index: int, stamp: float) -> int:
 
 
 @njit(**at.STEP, error_model="numpy")
+def _spoil(table: Table, row: Floats, held: Floats, stamp: float) -> None:
+    """Put a reading through the errors of what is reported, and its faults."""
+    errors = at.floats(table, at.PARAMETERS, PARAMETERS_SIZE)[of.CORRUPTION :]
+    corrupt(errors, row)
+    address = table[at.STATE] + _WORD * _slots_place(table)
+    slots = float64_rows_at(address, SIGNALS, faults.SLOT_SIZE)
+    for i in range(SIGNALS):
+        fault = held[i * faults.FAULT_SIZE : (i + 1) * faults.FAULT_SIZE]
+        lowest, highest = errors[LOWEST + i], errors[HIGHEST + i]
+        row[i] = faults.apply(fault, slots[i], row[i], stamp, lowest, highest)
+
+
+@njit(**at.STEP, error_model="numpy")
 def _complete(table: Table, index: int, stamp: float, surveyed: bool) -> None:
     """The errors of a sample whose sky is known, and its row without number and instant."""
     parameters = at.floats(table, at.PARAMETERS, PARAMETERS_SIZE)
@@ -162,10 +174,7 @@ def _complete(table: Table, index: int, stamp: float, surveyed: bool) -> None:
     row = _fresh(table)
     for i in range(VALUES):
         row[i] = state[of.LATITUDE + i]
-    slots = float64_rows_at(address + _WORD * _slots_place(table), SIGNALS, faults.SLOT_SIZE)
-    for i in range(SIGNALS):
-        fault = held[i * faults.FAULT_SIZE : (i + 1) * faults.FAULT_SIZE]
-        row[i] = faults.apply(fault, slots[i], row[i], stamp, 0.0, 0.0)
+    _spoil(table, row, held, stamp)
     if table[RANGES] != 0:
         for i in range(3):
             row[VALUES + i] = state[of.PLACE + IN_ECEF + i]
@@ -235,7 +244,7 @@ def _put_back(table: Table) -> None:
 
 @njit(**at.STEP, error_model="numpy")
 def _measure(table: Table, due: Due, end: float) -> int:
-    """All samples of a step, from the one on that Python was asked to look for."""
+    """Make all samples of a step, beginning with the one that Python was asked to look for."""
     clock = at.floats(table, at.CLOCK, at.CLOCK_SIZE)
     rate = at.floats(table, at.SETTINGS, at.SETTINGS_SIZE)[at.RATE]
     looked = table[LOOKING] >= 0

@@ -45,7 +45,7 @@ from sensor_models.kernels.math.normal_law import SHORTEST_TAIL, distribution, q
 
 #: Bound modes; ``sensor_models.inertial.corruption.BoundMode`` names them to the outside.
 TRUNCATED, REFLECT, PULL, CLAMP = range(4)
-#: Rounding modes; ``sensor_models.inertial.corruption.RoundingMode`` names them to the outside.
+#: Rounding modes; ``sensor_models.core.codes.RoundingMode`` names them to the outside.
 TOWARD_ZERO, FLOOR, CEIL, ROUND = range(4)
 
 FLICKER_STATES = 8
@@ -67,7 +67,7 @@ ROUNDING = 4.0 * sys.float_info.epsilon
 
 @njit(cache=True)
 def gauss_markov(dt: float, time_constant: float) -> tuple[float, float]:
-    """What is left of a state after ``dt``, and the spread of what is new, for σ = 1."""
+    """The share of a state that is left after ``dt``, and the spread of its change, for σ = 1."""
     age = dt / time_constant
     return math.exp(-age), math.sqrt(-math.expm1(-2.0 * age))
 

@@ -68,6 +68,7 @@ from sensor_models.kernels.math.rotations import (
     multiply,
     plus,
     quaternion_at,
+    store,
     times,
     triple_at,
     turn,
@@ -81,7 +82,9 @@ Floats = NDArray[np.float64]
 ACCELEROMETER, GYROSCOPE, MAGNETOMETER = range(3)
 
 #: Layout of the parameters: the unit's own, then a block for each sensor.
-#: OVERSAMPLING is the number of instants in a sampling period at which low-passes take their input.
+#: ACCELERATIONS_GIVEN says which accelerations come with the motion instead of being differences: 1
+#: that of the origin, 2 the angular one, 3 both. OVERSAMPLING is the number of instants in a
+#: sampling period at which low-passes take their input.
 ACCELERATIONS_GIVEN, SENSORS, INCREMENTS, COMPOSED, LSB_VELOCITY, LSB_ANGLE, OVERSAMPLING = range(7)
 UNIT_SIZE = 7
 #: Layout of a block. FORCE_MATTERS says whether the specific force is needed, TURN is the matrix C
@@ -113,8 +116,23 @@ def remember(state: Floats, body: Floats, time: float) -> None:
 
 
 @njit(**INLINE)
+def shift_latest(state: Floats, place: int, change: Triple) -> None:
+    """Correct one of the velocities of the latest known motion, if there is one."""
+    if state[KNOWN] > 0.0:
+        store(state, LATEST + place, plus(triple_at(state, LATEST + place), change))
+
+
+@njit(**INLINE)
+def turn_latest(state: Floats, body: Floats) -> None:
+    """Correct the orientation of the latest known motion, if there is one."""
+    if state[KNOWN] > 0.0:
+        for i in range(4):
+            state[LATEST_ORIENTATION + i] = body[ORIENTATION + i]
+
+
+@njit(**INLINE)
 def lever_arm_acceleration(rate: Triple, angular_acceleration: Triple, arm: Triple) -> Triple:
-    """What a point off the origin is accelerated by on top, all in one frame."""
+    """The additional acceleration of a point off the origin, all in one frame."""
     acceleration: Triple = plus(cross(angular_acceleration, arm), cross(rate, cross(rate, arm)))
     return acceleration
 
@@ -151,13 +169,16 @@ def specific_force(
     """The specific force at a sensor, in its frame; the motion before is in the state."""
     velocity_w = triple_at(body, VELOCITY)
     rate_w = triple_at(body, ANGULAR_VELOCITY)
-    if parameters[ACCELERATIONS_GIVEN] != 0.0:
+    given = int(parameters[ACCELERATIONS_GIVEN])
+    step = time - state[MOTION_TIME]
+    second_order = parameters[block + SECOND_ORDER] != 0.0
+    if given & 1 != 0:
         acceleration_w = triple_at(body, ACCELERATION)
+    else:
+        acceleration_w = slopes(state, 0, velocity_w, step, second_order)
+    if given & 2 != 0:
         angular_acceleration_w = triple_at(body, ANGULAR_ACCELERATION)
     else:
-        step = time - state[MOTION_TIME]
-        second_order = parameters[block + SECOND_ORDER] != 0.0
-        acceleration_w = slopes(state, 0, velocity_w, step, second_order)
         angular_acceleration_w = slopes(state, 3, rate_w, step, second_order)
     to_body = conjugate(quaternion_at(body, ORIENTATION))
     force_b = plus(
@@ -202,7 +223,7 @@ def flux_density(
 def velocity_increment(
     parameters: Floats, block: int, state: Floats, body: Floats, interval: float
 ) -> Triple:
-    """What an ideal accelerometer gives since the latest known motion, integrated."""
+    """The integral of an ideal accelerometer's reading since the latest known motion."""
     place = triple_at(parameters, block + PLACE)
     before = quaternion_at(state, LATEST_ORIENTATION)
     now = quaternion_at(body, ORIENTATION)

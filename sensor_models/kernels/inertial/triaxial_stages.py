@@ -26,13 +26,12 @@ from sensor_models.kernels.math.faults import (
     WAVE_NONE,
     apply,
 )
-from sensor_models.kernels.math.philox import centred_uniforms, normals
+from sensor_models.kernels.math.philox import Key, centred_uniforms, normals
 from sensor_models.kernels.options import INLINE, PLAIN
 
 Floats = NDArray[np.float64]
 Keys = NDArray[np.uint64]
 Vector = tuple[float, float, float]
-Key = tuple[np.uint64, np.uint64]
 
 
 @njit(**INLINE)
@@ -46,6 +45,13 @@ def forget(state: Floats) -> None:
     """Clear the state."""
     for place in range(at.STATE_SIZE):
         state[place] = 0.0
+
+
+@njit(**PLAIN)
+def forget_inputs(state: Floats) -> None:
+    """Have low-pass and delay begin with the next input."""
+    state[at.FILTER_STATE + sensing_element.FILTER_STARTED] = 0.0
+    state[at.RING + sensing_element.WRITTEN] = 0.0
 
 
 @njit(**PLAIN)
@@ -302,9 +308,11 @@ def spoil(parameters: Floats, state: Floats, dt: float, stages: Floats) -> None:
     """
     filtering = state[at.FILTER_STATE : at.STEP]
     if filtering[sensing_element.FILTER_STARTED] != 0.0:
-        held = vector_at(filtering, sensing_element.INPUT)
+        last_input = vector_at(filtering, sensing_element.INPUT)
         coefficients = state[at.FILTER_STEP : at.FLICKER_KEPT]
-        sensing_element.low_pass(coefficients, filtering, held, dt / parameters[at.OVERSAMPLING])
+        sensing_element.low_pass(
+            coefficients, filtering, last_input, dt / parameters[at.OVERSAMPLING]
+        )
     for axis in range(3):
         for row in range(at.WITH_ERRORS, at.STAGE_ROWS):
             stages[row, axis] = math.nan

@@ -30,7 +30,7 @@ from sensor_models.kernels.lidar.points import (
     number_of_draws,
 )
 from sensor_models.kernels.light.paths import Path
-from sensor_models.kernels.light.stretches import draws_at_sensor, may_answer
+from sensor_models.kernels.light.segments import draws_at_sensor, may_answer
 from sensor_models.kernels.light.tree import Tree, farthest, set_out
 from sensor_models.kernels.math.philox import normal
 from sensor_models.kernels.tracing.embree import WIDTH

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.layout import Detector
-from sensor_models.kernels.light import arrivals as told
+from sensor_models.kernels.light import arrivals as column
 from sensor_models.kernels.light.arrivals import FROM_MEDIUM
 from sensor_models.kernels.light.beam import beam_factor, beam_of
 from sensor_models.kernels.light.paths import ECHO_LIMIT
@@ -46,7 +46,7 @@ class Echoes(NamedTuple):
 
     numbers: NDArray[np.float64]  # (room, NUMBERS)
     ids: NDArray[np.int64]  # (room, IDS)
-    held: NDArray[np.int64]  # (1,): how many there are
+    filled: NDArray[np.int64]  # (1,): how many there are
     first: NDArray[np.int64]  # (rays,): the first one of each ray
     last: NDArray[np.int64]  # (rays,)
     sizes: NDArray[np.int64]  # (rays,): how many each ray has
@@ -98,8 +98,8 @@ def place_for(
         lost[ECHO_LIMIT] += 1
         weaker: int = place_of_weaker(echoes, ray, distance, intensity)
         return weaker
-    place: int = echoes.held[0]
-    echoes.held[0] = place + 1
+    place: int = echoes.filled[0]
+    echoes.filled[0] = place + 1
     if count == 0:
         echoes.first[ray] = place
     else:
@@ -132,24 +132,27 @@ def take_in(detector: Detector, tree: Tree, echoes: Echoes) -> None:
     """Make echoes of what came back."""
     arrivals = tree.arrivals
     numbers, ids = arrivals.numbers, arrivals.ids
-    for row in range(arrivals.held[0]):
-        reduced = numbers[row, told.REDUCED]
+    for row in range(arrivals.filled[0]):
+        reduced = numbers[row, column.REDUCED]
         path = 2.0 * reduced if detector.round_trip else reduced
-        weight, strength = numbers[row, told.WEIGHT], numbers[row, told.STRENGTH]
+        weight, strength = numbers[row, column.WEIGHT], numbers[row, column.STRENGTH]
         intensity = intensity_of_echo(detector, weight, path, strength) / detector.subrays
-        distance = numbers[row, told.OPTICAL]
+        distance = numbers[row, column.OPTICAL]
         if not counts(detector, distance, intensity):
             continue
-        place = place_for(echoes, ids[row, told.RAY], distance, intensity, tree.lost)
+        place = place_for(echoes, ids[row, column.RAY], distance, intensity, tree.lost)
         if place < 0:
             continue
         own, own_ids = echoes.numbers, echoes.ids
         own[place, RANGE], own[place, INTENSITY], own[place, PATH] = distance, intensity, path
-        own[place, COSINE] = numbers[row, told.COSINE]
+        own[place, COSINE] = numbers[row, column.COSINE]
         for k in range(3):
-            own[place, NORMAL_X + k] = numbers[row, told.NORMAL_X + k]
-        own_ids[place, NODE], own_ids[place, ENTITY] = ids[row, told.NODE], ids[row, told.ENTITY]
-        own_ids[place, MATERIAL] = ids[row, told.MATERIAL]
-        own_ids[place, LABEL] = ids[row, told.LABEL]
-        own_ids[place, ATMOSPHERIC] = ids[row, told.KIND] == FROM_MEDIUM
-    arrivals.held[0] = 0
+            own[place, NORMAL_X + k] = numbers[row, column.NORMAL_X + k]
+        own_ids[place, NODE], own_ids[place, ENTITY] = (
+            ids[row, column.NODE],
+            ids[row, column.ENTITY],
+        )
+        own_ids[place, MATERIAL] = ids[row, column.MATERIAL]
+        own_ids[place, LABEL] = ids[row, column.LABEL]
+        own_ids[place, ATMOSPHERIC] = ids[row, column.KIND] == FROM_MEDIUM
+    arrivals.filled[0] = 0

@@ -64,7 +64,7 @@ def meet(view: SceneView, path: Path, packet: Packet, first: Facing) -> None:
 
 @njit(**ACCESS)
 def weaken(first: Facing, absorption: float) -> None:
-    """What is left of the light at the surfaces."""
+    """Set the share of the light that reaches the surfaces."""
     own = first.numbers
     for lane in range(WIDTH):
         own[WEIGHT + lane] = decayed(-min(absorption * own[LENGTH + lane], OPAQUE))
@@ -72,7 +72,7 @@ def weaken(first: Facing, absorption: float) -> None:
 
 @njit(**ACCESS)
 def shine(path: Path, packet: Packet, first: Facing) -> None:
-    """What is left of the light at the surfaces, and what these send back of it."""
+    """Set the share of the light that reaches the surfaces, and what these send back of it."""
     own, absorption, index = first.numbers, path.media[0, ABSORPTION], path.media[0, MEDIUM_IOR]
     for lane in range(WIDTH):
         own[WEIGHT + lane], own[INDEX + lane] = 1.0, index
@@ -98,7 +98,7 @@ def answer(path: Path, detector: Detector, first: Facing) -> None:
 
 @njit(**ACCESS)
 def widen(path: Path, detector: Detector, first: Facing) -> None:
-    """What the detector gets of the widened beams."""
+    """Set the power that the detector gets of the widened beams."""
     own, beam = first.numbers, beam_of(detector.beam)
     ways = (2.0 if detector.round_trip else 1.0) / path.media[0, MEDIUM_IOR]
     if is_on_axis(beam):

@@ -45,7 +45,7 @@ DISTANCE, AZIMUTH, ELEVATION, ECHO, DETECTION = range(5)
 class Scan(NamedTuple):
     """When and where rays go."""
 
-    rows: int
+    rows: int  # of the pattern
     first: int  # column
     last: int  # the column after the last one
     directions: Floats  # (rays, 3), unit vectors in the sensor frame
@@ -61,23 +61,23 @@ class Scan(NamedTuple):
 
 
 class Detector(NamedTuple):
-    """What becomes of light that comes back."""
+    """A detector: which light that comes back becomes a return, with which noise."""
 
     frame: int  # counts the draws of noise
     keys: NDArray[np.uint64]  # of the streams of random numbers
     beam: Floats  # packed
-    subrays: int
-    round_trip: bool
+    subrays: int  # of each beam
+    round_trip: bool  # losses count on the way there and back
     least_range: float  # m
     most_range: float  # m
-    least_intensity: float
-    merge: float  # m
-    mode: int
+    least_intensity: float  # below it there is no return
+    merge: float  # echoes within this distance are one, m
+    mode: int  # ``ALL``, ``STRONGEST`` and so on
     returns: int  # of a ray
     detection: float  # probability
     sigma_base: float  # m
-    sigma_slope: float
-    range_step: float  # m
+    sigma_slope: float  # m of noise per m of range
+    range_step: float  # ranges are multiples of it, m
     calibrated: bool  # intensity is a reflectivity
     counts: float  # the largest count of an intensity; 0 gives a number of its own unit
     full_scale: float  # intensity of the largest count

@@ -39,7 +39,7 @@ from sensor_models.kernels.lidar.layout import (
     Scan,
 )
 from sensor_models.kernels.light.beam import beam_factor, beam_of
-from sensor_models.kernels.light.stretches import WORD_SHIFT
+from sensor_models.kernels.light.segments import WORD_SHIFT
 from sensor_models.kernels.math.philox import normals
 from sensor_models.kernels.tracing.packets import ACCESS, Triple
 from sensor_models.kernels.tracing.sensor_poses import position_of, rotate, rotate_back

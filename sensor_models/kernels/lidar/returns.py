@@ -103,12 +103,12 @@ def lies_before(echoes: Echoes, a: int, b: int) -> bool:
 @njit(**ACCESS)
 def list_echoes(echoes: Echoes, ray: int, order: Places) -> int:
     """Write the places of the echoes of a ray to ``order``, as they came; how many there are."""
-    held: int = echoes.sizes[ray]
+    count: int = echoes.sizes[ray]
     place = echoes.first[ray]
-    for k in range(held):
+    for k in range(count):
         order[k] = place
         place = echoes.ids[place, NEXT]
-    return held
+    return count
 
 
 @njit(**ACCESS)
@@ -123,15 +123,15 @@ def insert(echoes: Echoes, order: Places, first: int, after: int) -> None:
 
 
 @njit(**{**ACCESS, "forceinline": False})
-def sort(echoes: Echoes, lists: Lists, held: int) -> None:
+def sort(echoes: Echoes, lists: Lists, count: int) -> None:
     """Bring the list to the order of the ranges. Echoes that are equal stay as they were."""
     order, spare = lists.order, lists.spare
-    for first in range(0, held, RUN):
-        insert(echoes, order, first, min(first + RUN, held))
+    for first in range(0, count, RUN):
+        insert(echoes, order, first, min(first + RUN, count))
     run = RUN
-    while run < held:
-        for first in range(0, held, 2 * run):
-            middle, after = min(first + run, held), min(first + 2 * run, held)
+    while run < count:
+        for first in range(0, count, 2 * run):
+            middle, after = min(first + run, count), min(first + 2 * run, count)
             one, other = first, middle
             for k in range(first, after):
                 left = other >= after
@@ -143,22 +143,22 @@ def sort(echoes: Echoes, lists: Lists, held: int) -> None:
                 else:
                     spare[k] = order[other]
                     other += 1
-        for k in range(held):
+        for k in range(count):
             order[k] = spare[k]
         run *= 2
 
 
 @njit(**ACCESS)
-def merge(echoes: Echoes, order: Places, held: int, window: float) -> int:
+def merge(echoes: Echoes, order: Places, count: int, window: float) -> int:
     """Make one of sorted echoes that the detector cannot tell apart; how many are left.
 
     The strongest of a group takes over what all of them add up to.
     """
     numbers, kept, k = echoes.numbers, 0, 0
-    while k < held:
+    while k < count:
         first, best = numbers[order[k], RANGE], order[k]
         total, moment, path, after = 0.0, 0.0, 0.0, k
-        while after < held and (after == k or numbers[order[after], RANGE] - first < window):
+        while after < count and (after == k or numbers[order[after], RANGE] - first < window):
             place = order[after]
             intensity = numbers[place, INTENSITY]
             total += intensity
@@ -177,10 +177,10 @@ def merge(echoes: Echoes, order: Places, held: int, window: float) -> int:
 
 
 @njit(**ACCESS)
-def detect(detector: Detector, echoes: Echoes, order: Places, held: int, ray: int) -> int:
+def detect(detector: Detector, echoes: Echoes, order: Places, count: int, ray: int) -> int:
     """Drop echoes below the threshold and those that go unnoticed; how many are left."""
     kept = 0
-    for k in range(held):
+    for k in range(count):
         if echoes.numbers[order[k], INTENSITY] < detector.least_intensity:
             continue
         if detector.detection < 1.0:
@@ -194,21 +194,21 @@ def detect(detector: Detector, echoes: Echoes, order: Places, held: int, ray: in
 
 
 @njit(**ACCESS)
-def strongest(echoes: Echoes, order: Places, held: int, besides: int) -> int:
+def strongest(echoes: Echoes, order: Places, count: int, besides: int) -> int:
     """The strongest echo of the list that is not the one given, -1 for none."""
     best = -1
-    for k in range(held):
+    for k in range(count):
         if k != besides and (best < 0 or comes_before(echoes, order[k], order[best])):
             best = k
     return best
 
 
 @njit(**ACCESS)
-def choose_strongest(echoes: Echoes, lists: Lists, held: int, most: int) -> int:
+def choose_strongest(echoes: Echoes, lists: Lists, count: int, most: int) -> int:
     """Keep the strongest echoes of the list, sorted by range; how many there are."""
     order, chosen = lists.order, lists.chosen
     kept = 0
-    for k in range(held):
+    for k in range(count):
         if kept < most:
             chosen[kept] = k
             kept += 1
@@ -225,23 +225,23 @@ def choose_strongest(echoes: Echoes, lists: Lists, held: int, most: int) -> int:
 
 
 @njit(**ACCESS)
-def choose(detector: Detector, echoes: Echoes, lists: Lists, held: int) -> int:
+def choose(detector: Detector, echoes: Echoes, lists: Lists, count: int) -> int:
     """Write which of the list are returns to ``chosen``, sorted by range; how many there are."""
-    last, order, chosen = held - 1, lists.order, lists.chosen
+    last, order, chosen = count - 1, lists.order, lists.chosen
     if last < 0:
         return 0
     if detector.mode == ALL:
-        several: int = choose_strongest(echoes, lists, held, detector.returns)
+        several: int = choose_strongest(echoes, lists, count, detector.returns)
         return several
     if detector.mode == STRONGEST:
-        chosen[0] = strongest(echoes, order, held, -1)
+        chosen[0] = strongest(echoes, order, count, -1)
     elif detector.mode == FIRST:
         chosen[0] = 0
     elif detector.mode == LAST:
         chosen[0] = last
     elif detector.mode == DUAL:
-        best = strongest(echoes, order, held, -1)
-        other = strongest(echoes, order, held, best) if best == last else last
+        best = strongest(echoes, order, count, -1)
+        other = strongest(echoes, order, count, best) if best == last else last
         if other >= 0:
             chosen[0], chosen[1] = min(best, other), max(best, other)
             return 2
@@ -256,12 +256,12 @@ def select(detector: Detector, echoes: Echoes, lists: Lists, place: int, ray: in
     ``place`` is that of the ray in the table of echoes, ``ray`` its number in the frame. Who
     looks at them goes from ``chosen`` to ``order``, and from there to the table.
     """
-    held = list_echoes(echoes, place, lists.order)
-    if held > 1:
-        sort(echoes, lists, held)
+    count = list_echoes(echoes, place, lists.order)
+    if count > 1:
+        sort(echoes, lists, count)
         if detector.merge > 0.0:
-            held = merge(echoes, lists.order, held, detector.merge)
+            count = merge(echoes, lists.order, count, detector.merge)
     if detector.subrays > 1 or detector.detection < 1.0:
-        held = detect(detector, echoes, lists.order, held, ray)
-    returns: int = choose(detector, echoes, lists, held)
+        count = detect(detector, echoes, lists.order, count, ray)
+    returns: int = choose(detector, echoes, lists, count)
     return returns

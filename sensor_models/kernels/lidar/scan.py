@@ -83,7 +83,7 @@ from sensor_models.kernels.light.facing import COSINE as COSINE_THERE
 from sensor_models.kernels.light.facing import LENGTH, SURFACE, Facing, number_of, toward_of
 from sensor_models.kernels.light.media import MEDIUM_IOR
 from sensor_models.kernels.light.paths import DEPTH_LIMIT, LIMITS, Path
-from sensor_models.kernels.light.stretches import answers
+from sensor_models.kernels.light.segments import answers
 from sensor_models.kernels.light.surfaces import DIELECTRIC, KIND
 from sensor_models.kernels.light.tree import (
     Tree,
@@ -106,7 +106,7 @@ MOST_WAITING = 8 * WIDTH
 class Waiting(NamedTuple):
     """Rays whose trees are under way."""
 
-    held: NDArray[np.int64]  # (1,): how many there are
+    filled: NDArray[np.int64]  # (1,): how many there are
     ray: NDArray[np.int64]  # (MOST_WAITING,)
     pose: Floats  # (MOST_WAITING, 12), of the sensor
     draw: Floats  # (MOST_WAITING,), of the error of a ray's first return
@@ -177,8 +177,8 @@ def end_soon(
 @njit(**ACCESS)
 def wait(lanes: Lanes, lane: int, waiting: Waiting, echoes: Echoes, chunk: int) -> None:
     """Put a ray among those whose trees are under way."""
-    place = waiting.held[0]
-    waiting.held[0] = place + 1
+    place = waiting.filled[0]
+    waiting.filled[0] = place + 1
     lanes.place[lane], echoes.sizes[place] = place, 0
     waiting.ray[place], waiting.draw[place] = lanes.ray[lane], lanes.draw[lane]
     waiting.chunk[place] = chunk
@@ -295,10 +295,10 @@ def end_all(
     waiting: Waiting,
 ) -> None:
     """Finish the rays that wait; nothing of them may be under way."""
-    for place in range(waiting.held[0]):
+    for place in range(waiting.filled[0]):
         end(scan, detector, output, echoes, lists, waiting, place)
-    waiting.held[0] = 0
-    echoes.held[0] = 0
+    waiting.filled[0] = 0
+    echoes.filled[0] = 0
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -329,7 +329,7 @@ def make_columns(
                     take_in(detector, tree, echoes)
                 if branches_left(tree) >= WIDTH:
                     walk(view, path, detector, tree, echoes, WIDTH)
-            if waiting.held[0] > MOST_WAITING - WIDTH or echoes.held[0] > MANY_ECHOES:
+            if waiting.filled[0] > MOST_WAITING - WIDTH or echoes.filled[0] > MANY_ECHOES:
                 walk(view, path, detector, tree, echoes, 1)
                 end_all(scan, detector, output, echoes, lists, waiting)
         chunk = claim(claims)

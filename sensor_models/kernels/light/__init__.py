@@ -14,7 +14,7 @@ The tree:
 ``tree``        rays set out, are traced and arrive; how a detector uses this
 ``arrivals``    what a detector finds when they have arrived
 ``branches``    rays that are under way
-``stretches``   the way through a medium
+``segments``    the way through a medium
 ``boundaries``  from one medium to the next where nothing bends
 ``interfaces``  reflection and refraction at surfaces
 

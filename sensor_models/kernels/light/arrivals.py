@@ -6,13 +6,13 @@ there is room for all that one packet can make. What a row is of:
 
 FROM_SURFACE  A surface was met. ``STRENGTH`` is what it sends straight back, f(l, l) (n.l) in 1/sr.
 FROM_MEDIUM   A medium answered on the way. ``STRENGTH`` is its back-scatter in 1/sr.
-MISSED        The branch met nothing within reach (only if ``Path.told`` asks for it). The numbers
-              are those at the beginning of its last stretch.
+MISSED        The branch met nothing within reach (only if ``Path.flags`` asks for it). The numbers
+              are those at the beginning of its last segment.
 STRETCH       A branch came some way through a medium (only if asked for). The numbers are those at
-              the beginning of the stretch, and ``STRENGTH`` is its length in m.
+              the beginning of the segment, and ``STRENGTH`` is its length in m.
 
 Places, directions and times, and which facet of which body it was, are there only if
-``Path.told`` asks for them: they take longer than all else.
+``Path.flags`` asks for them: they take longer than all else.
 
 ``WEIGHT`` is what is left of the weight that the ray set out with: transmission of the media and
 shares of the interfaces on the way there. The arrivals of one ray are a tree by ``NODE``: that of
@@ -53,15 +53,15 @@ IDS = 11
 
 FROM_SURFACE, FROM_MEDIUM, MISSED, STRETCH = range(4)
 
-#: Rows that the rays of one packet can make: a stretch and an answer for each medium on the way,
+#: Rows that the rays of one packet can make: a segment and an answer for each medium on the way,
 #: and what is at the end.
 ROOM = WIDTH * (2 * (MOST_EVENTS + 1) + 1)
 
 
 class Arrivals(NamedTuple):
-    """What came back since a detector last took it out."""
+    """Light that came back since a detector last took it out, a row each."""
 
-    held: NDArray[np.int64]  # (1,): how many rows there are
+    filled: NDArray[np.int64]  # (1,): how many rows there are
     numbers: NDArray[np.float64]  # (ROOM, NUMBERS)
     ids: NDArray[np.int64]  # (ROOM, IDS)
 
@@ -82,8 +82,8 @@ def deliver(
 
     Who calls this says what it is that sends it back, and where, if it lies ahead.
     """
-    row: int = arrivals.held[0]
-    arrivals.held[0] = row + 1
+    row: int = arrivals.filled[0]
+    arrivals.filled[0] = row + 1
     numbers, ids = arrivals.numbers, arrivals.ids
     own, own_ids = flight.numbers, flight.ids
     numbers[row, WEIGHT] = own[lane, branches.WEIGHT]
@@ -94,7 +94,7 @@ def deliver(
     ids[row, RAY], ids[row, NUMBER] = own_ids[lane, branches.RAY], own_ids[lane, branches.NUMBER]
     ids[row, NODE], ids[row, DEPTH] = own_ids[lane, branches.NODE], own_ids[lane, branches.DEPTH]
     ids[row, MEDIUM] = medium_of(flight, lane)
-    if path.told & TELL_PLACES:
+    if path.flags & TELL_PLACES:
         for k in range(3):
             numbers[row, ALONG_X + k] = own[lane, branches.ALONG_X + k]
             numbers[row, PLACE_X + k] = own[lane, branches.START_X + k]
@@ -131,6 +131,6 @@ def describe_surface(
     ids[row, ENTITY] = hit_entity(view, packet, lane)
     ids[row, MATERIAL] = hit_material(view, packet, lane)
     ids[row, LABEL] = hit_label(view, packet, lane)
-    if path.told & TELL_PLACES:
+    if path.flags & TELL_PLACES:
         ids[row, OWNER] = hit_owner(packet, lane)
         ids[row, PRIMITIVE] = hit_primitive(packet, lane)

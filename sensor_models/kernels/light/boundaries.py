@@ -31,7 +31,7 @@ from sensor_models.kernels.light.branches import (
     medium_of,
 )
 from sensor_models.kernels.light.paths import EVENT_LIMIT, NESTING_LIMIT, Path
-from sensor_models.kernels.light.stretches import advance, draw_ahead
+from sensor_models.kernels.light.segments import advance, draw_ahead
 from sensor_models.kernels.math.rotations import dot
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.hits import (
@@ -84,13 +84,16 @@ def trace_bounds(view: SceneView, packet: Packet, bounds: Bounds, coherent: bool
 
 @njit(**ACCESS)
 def as_near_as(packet: Packet, lane: int, length: float) -> float:
-    """What is no further than this from a surface lies at it, as far as float32 can tell."""
+    """The distance in m within which float32 cannot tell a point from the surface that was hit."""
     return float(4.0 * max(off_surface(length), packet.floats[T_MIN + lane]))
 
 
 @njit(**ACCESS)
 def off_surface(length: float) -> float:
-    """How far from a surface the branches start that leave it; a ray of some length hit it."""
+    """The distance in m from a surface at which branches start that leave it.
+
+    It grows with the length of the ray that hit the surface, as its rounding does.
+    """
     return 1e-6 * max(1.0, length)
 
 

@@ -48,7 +48,7 @@ class Branches(NamedTuple):
 
     numbers: NDArray[np.float64]
     ids: NDArray[np.int64]
-    held: NDArray[np.int64]  # (1,)
+    filled: NDArray[np.int64]  # (1,)
 
 
 @njit(cache=True)
@@ -110,10 +110,10 @@ def push(
 
     ``flight`` holds the state on arrival; ``off`` leads away from the interface.
     """
-    place: int = branches.held[0]
+    place: int = branches.filled[0]
     if place >= len(branches.numbers):
         return -1
-    branches.held[0] = place + 1
+    branches.filled[0] = place + 1
     for k in range(NUMBERS):
         branches.numbers[place, k] = flight.numbers[lane, k]
     for k in range(OWNERS + flight.ids[lane, AROUND]):

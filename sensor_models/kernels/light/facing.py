@@ -42,7 +42,7 @@ GRAZING = 1e-6
 
 
 class Facing(NamedTuple):
-    """What the rays of a packet hit; for rays that hit."""
+    """The surfaces that the rays of a packet hit; valid for rays that hit."""
 
     hit: NDArray[np.bool_]  # (WIDTH,)
     material: NDArray[np.int64]  # (WIDTH,)
@@ -123,7 +123,7 @@ def face(packet: Packet, seen: Facing) -> None:
 def strength_of(
     surface: Surface, along: Triple, normal: Triple, cosine: float, index: float, cone: float
 ) -> float:
-    """What a surface sends back, f(l, l) (n.l), in 1/sr."""
+    """The share that a surface sends back, f(l, l) (n.l), in 1/sr."""
     tilt = cross(along, normal)
     f = retro(surface, cosine, min(dot(tilt, tilt), 1.0), index, cone)
     return f * cosine if cosine > GRAZING else 0.0
@@ -131,7 +131,7 @@ def strength_of(
 
 @njit(**ACCESS)
 def send_back(packet: Packet, seen: Facing, cone: float) -> None:
-    """What opaque surfaces send back in the media of ``INDEX``."""
+    """The share that opaque surfaces send back in the media of ``INDEX``."""
     own, some = seen.numbers, 0
     for lane in range(WIDTH):
         some += 1 if own[SURFACE + TWO_WAY * WIDTH + lane] != 0.0 else 0

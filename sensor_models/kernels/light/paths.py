@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sensor_models.kernels.math.philox import Key
+
 #: Limits that cut light off, as ``Tree.lost`` counts them: interfaces met at the greatest depth
 #: whose light would have gone on; rays that met more boundaries than are followed; media that were
 #: entered inside as many others as are remembered; branches for which the stack had no room; what
@@ -17,8 +19,8 @@ DEPTH_LIMIT, EVENT_LIMIT, NESTING_LIMIT, BRANCH_LIMIT, ECHO_LIMIT = range(5)
 LIMIT_NAMES = ("depth", "events", "nesting", "branches", "echoes")
 LIMITS = len(LIMIT_NAMES)
 
-#: Bits of ``Path.told``: what not every detector wants of arrivals (``light.arrivals``).
-TELL_MISSES, TELL_STRETCHES, TELL_PLACES = 1, 2, 4
+#: Bits of ``Path.flags``: what not every detector wants of arrivals (``light.arrivals``).
+TELL_MISSES, TELL_SEGMENTS, TELL_PLACES = 1, 2, 4
 
 
 class Path(NamedTuple):
@@ -26,12 +28,12 @@ class Path(NamedTuple):
 
     surfaces: NDArray[np.float64]  # of the materials
     media: NDArray[np.float64]  # of the scene, then the inside of each material
-    medium_of_volume: NDArray[np.int32]
+    medium_of_volume: NDArray[np.int32]  # row of ``media`` of each volume
     cone: float  # tan^2(half the half-angle that a detector accepts light in)
     most_depth: int  # of the tree
     most_events: int  # boundaries of media that a branch may pass
     least_weight: float  # of a branch
     most_range: float  # optical path of a branch, m
-    told: int
+    flags: int  # what is told of arrivals: TELL_MISSES and so on
     frame: int  # counts the draws
-    key: np.uint64  # of the draws of media
+    key: Key  # of the draws of media

@@ -114,7 +114,7 @@ from sensor_models.kernels.light.facing import (
 from sensor_models.kernels.light.interfaces import arrive_at_surface
 from sensor_models.kernels.light.media import MEDIUM_IOR
 from sensor_models.kernels.light.paths import LIMITS, NESTING_LIMIT, TELL_MISSES, Path
-from sensor_models.kernels.light.stretches import advance, draw_ahead
+from sensor_models.kernels.light.segments import advance, draw_ahead
 from sensor_models.kernels.light.surfaces import surface_at
 from sensor_models.kernels.math.rotations import Triple
 from sensor_models.kernels.tracing.embree import WIDTH
@@ -257,7 +257,7 @@ def trace(view: SceneView, tree: Tree) -> None:
 
 @njit(**ACCESS)
 def look_back(view: SceneView, path: Path, tree: Tree) -> None:
-    """What opaque surfaces send back that a packet meets, if no boundary is passed before."""
+    """Note what opaque surfaces send back that a packet meets before any boundary."""
     if view.volumes == 0:
         for lane in range(WIDTH):
             if tree.seen.hit[lane]:
@@ -313,14 +313,14 @@ def arrive(view: SceneView, path: Path, tree: Tree) -> None:
                 passed,
                 tree.lost,
             )
-        elif path.told & TELL_MISSES:
+        elif path.flags & TELL_MISSES:
             describe_none(arrivals, deliver(path, arrivals, MISSED, flight, lane, 0.0))
 
 
 @njit(**ACCESS)
 def take_off(view: SceneView, path: Path, tree: Tree) -> None:
     """Put the newest branches of the fuller stack into the packet."""
-    if tree.mirrored.held[0] >= tree.through.held[0]:
+    if tree.mirrored.filled[0] >= tree.through.filled[0]:
         take_from(view, path, tree, tree.mirrored)
     else:
         take_from(view, path, tree, tree.through)
@@ -329,14 +329,14 @@ def take_off(view: SceneView, path: Path, tree: Tree) -> None:
 @njit(**{**ACCESS, "forceinline": False})
 def take_from(view: SceneView, path: Path, tree: Tree, waiting: Branches) -> None:
     """Put the newest branches of a stack into the packet."""
-    flight, held = tree.flight, waiting.held[0]
-    count = min(held, WIDTH)
-    waiting.held[0] = held - count
+    flight, filled = tree.flight, waiting.filled[0]
+    count = min(filled, WIDTH)
+    waiting.filled[0] = filled - count
     for lane in range(WIDTH):
         if lane >= count:
             drop_ray(tree.packet, lane)
             continue
-        place = held - count + lane
+        place = filled - count + lane
         for k in range(NUMBERS):
             flight.numbers[lane, k] = waiting.numbers[place, k]
         around = waiting.ids[place, AROUND]
@@ -368,7 +368,7 @@ def put_branch(tree: Tree, lane: int) -> None:
 @njit(**ACCESS)
 def branches_left(tree: Tree) -> int:
     """How many branches wait to be traced together, 0 if none is left at all."""
-    left: int = max(tree.mirrored.held[0], tree.through.held[0])
+    left: int = max(tree.mirrored.filled[0], tree.through.filled[0])
     return left
 
 

@@ -205,7 +205,8 @@ def _way_round(whole: Triple, rate_0: Triple, rate_1: Triple, duration: float) -
 
 
 @njit(**INLINE)
-def _store_quaternion(result: Vector, place: int, q: Quaternion) -> None:
+def store_quaternion(result: Vector, place: int, q: Quaternion) -> None:
+    """Write a quaternion to a place of an array."""
     result[place], result[place + 1], result[place + 2], result[place + 3] = q
 
 
@@ -222,7 +223,7 @@ def _turn(result: Vector, before: Vector, after: Vector, duration: float, fracti
         moved = first
         if dot(whole, whole) != 0.0:
             moved = _turned_by(first, times(s, whole))
-        _store_quaternion(result, ORIENTATION, moved)
+        store_quaternion(result, ORIENTATION, moved)
         store(result, ANGULAR_VELOCITY, (0.0, 0.0, 0.0))
         return
     slope_0, rate_b = turn(conjugate(first), rate_0), turn(conjugate(last), rate_1)
@@ -233,7 +234,7 @@ def _turn(result: Vector, before: Vector, after: Vector, duration: float, fracti
     bend = plus(times(u * (1.0 - 3.0 * s), slope_0), times(s * (3.0 * s - 2.0), slope_1))
     slope = plus(times(6.0 * s * u / duration, whole), bend)
     moved = _turned_by(first, r)
-    _store_quaternion(result, ORIENTATION, moved)
+    store_quaternion(result, ORIENTATION, moved)
     store(result, ANGULAR_VELOCITY, turn(moved, rate_of_vector(r, slope)))
 
 
@@ -326,7 +327,7 @@ def interpolate_bodies_into(
 
 
 @njit(**INLINE, error_model="numpy")
-def _parabola(older: Triple, newer: Triple, interval_0: float, interval: float) -> Parabola:
+def parabola(older: Triple, newer: Triple, interval_0: float, interval: float) -> Parabola:
     """Slope at the middle pose, and half the acceleration: ways to the other two from there."""
     ahead = times(1.0 / interval, newer)
     if not interval_0 > 0.0:
@@ -348,7 +349,7 @@ def _turn_by_poses(
 ) -> None:
     """The rotational part of ``follow_poses``."""
     middle = quaternion_at(before, ORIENTATION)
-    d1, d2 = _parabola(
+    d1, d2 = parabola(
         rotation_between(middle, quaternion_at(older, ORIENTATION)),
         rotation_between(middle, quaternion_at(after, ORIENTATION)),
         interval_0,
@@ -359,7 +360,7 @@ def _turn_by_poses(
     orientation = quaternion_at(after, ORIENTATION)
     if elapsed != interval:
         orientation = _turned_by(middle, r)
-        _store_quaternion(result, ORIENTATION, orientation)
+    store_quaternion(result, ORIENTATION, orientation)
     store(result, ANGULAR_VELOCITY, turn(orientation, rate_of_vector(r, slope)))
     # dJ/dt dr/dt to third order in r; the rotation within a step is small
     across = cross(r, slope)
@@ -368,8 +369,35 @@ def _turn_by_poses(
     store(result, ANGULAR_ACCELERATION, turn(orientation, acceleration))
 
 
+@njit(**INLINE, error_model="numpy")
+def _move_by_poses(
+    result: Vector,
+    older: Vector,
+    before: Vector,
+    after: Vector,
+    interval_0: float,
+    interval: float,
+    elapsed: float,
+) -> None:
+    """The translational part of ``follow_poses``."""
+    origin = triple_at(before, POSITION)
+    d1, d2 = parabola(
+        minus(triple_at(older, POSITION), origin),
+        minus(triple_at(after, POSITION), origin),
+        interval_0,
+        interval,
+    )
+    if elapsed != interval:
+        store(result, POSITION, plus(origin, times(elapsed, plus(d1, times(elapsed, d2)))))
+    else:
+        store(result, POSITION, triple_at(after, POSITION))
+    store(result, VELOCITY, plus(d1, times(2.0 * elapsed, d2)))
+    store(result, ACCELERATION, times(2.0, d2))
+
+
 @njit(
-    "void(float64[::1], float64[::1], float64[::1], float64[::1], float64, float64, float64)",
+    "void(float64[::1], float64[::1], float64[::1], float64[::1], float64, float64, float64,"
+    " boolean, boolean)",
     **PLAIN,
     error_model="numpy",
 )
@@ -381,36 +409,35 @@ def follow_poses(
     interval_0: float,
     interval: float,
     elapsed: float,
+    moves: bool,
+    turns: bool,
 ) -> None:
     """A body with its velocities and accelerations, 19 values, from poses alone.
 
     Args:
-        result: filled.
+        result: filled; what does not follow the poses is left as it is.
         older: the state whose pose was known before ``before``, if ``interval_0`` is above 0.
         before: the state at the start of the interval.
         after: the state at its end.
         interval_0: time from ``older`` to ``before``, 0 if there is no such state.
         interval: time from ``before`` to ``after``, 0 if ``after`` is the only state.
         elapsed: time since ``before``.
+        moves: whether the position, its velocity and acceleration follow the poses.
+        turns: whether the orientation does, and what belongs to it.
     """
-    for i in range(ACCELERATION):
-        result[i] = after[i]
-    for i in range(VELOCITY, BODY_SIZE_WITH_ACCELERATIONS):
-        result[i] = 0.0
-    if not interval > 0.0:
-        return
-    origin = triple_at(before, POSITION)
-    d1, d2 = _parabola(
-        minus(triple_at(older, POSITION), origin),
-        minus(triple_at(after, POSITION), origin),
-        interval_0,
-        interval,
-    )
-    if elapsed != interval:
-        store(result, POSITION, plus(origin, times(elapsed, plus(d1, times(elapsed, d2)))))
-    store(result, VELOCITY, plus(d1, times(2.0 * elapsed, d2)))
-    store(result, ACCELERATION, times(2.0, d2))
-    _turn_by_poses(result, older, before, after, interval_0, interval, elapsed)
+    known = interval > 0.0
+    if moves and known:
+        _move_by_poses(result, older, before, after, interval_0, interval, elapsed)
+    elif moves:
+        store(result, POSITION, triple_at(after, POSITION))
+        store(result, VELOCITY, (0.0, 0.0, 0.0))
+        store(result, ACCELERATION, (0.0, 0.0, 0.0))
+    if turns and known:
+        _turn_by_poses(result, older, before, after, interval_0, interval, elapsed)
+    elif turns:
+        store_quaternion(result, ORIENTATION, quaternion_at(after, ORIENTATION))
+        store(result, ANGULAR_VELOCITY, (0.0, 0.0, 0.0))
+        store(result, ANGULAR_ACCELERATION, (0.0, 0.0, 0.0))
 
 
 @njit(cache=True, error_model="numpy")

@@ -28,6 +28,9 @@ from numpy.typing import NDArray
 from sensor_models.kernels.compiling import intrinsic, njit
 from sensor_models.kernels.math.normal_law import quantile
 
+#: The two words of a key: a view of an array, or numbers.
+Key = NDArray[np.uint64] | tuple[np.uint64, np.uint64]
+
 MULTIPLIER_0 = np.uint64(0xD2E7470EE14C6C93)
 MULTIPLIER_1 = np.uint64(0xCA5A826395121157)
 WEYL_0 = np.uint64(0x9E3779B97F4A7C15)
@@ -56,7 +59,7 @@ def _high_word(_context: Any, _a: Any, _b: Any) -> Any:
 
 
 @njit(cache=True)
-def block(key: NDArray[np.uint64], sample: int, lane: int) -> tuple[np.uint64, ...]:
+def block(key: Key, sample: int, lane: int) -> tuple[np.uint64, ...]:
     """The four random words of one counter."""
     c0, c1, c2, c3 = np.uint64(sample), np.uint64(lane), ZERO, ZERO
     k0, k1 = key[0], key[1]
@@ -75,14 +78,14 @@ def open_unit(word: np.uint64) -> float:
 
 
 @njit(cache=True)
-def uniform(key: NDArray[np.uint64], sample: int, lane: int) -> float:
+def uniform(key: Key, sample: int, lane: int) -> float:
     """A draw from the uniform distribution on the open interval (0, 1)."""
     draw: float = open_unit(block(key, sample, lane)[0])
     return draw
 
 
 @njit(cache=True)
-def normal(key: NDArray[np.uint64], sample: int, lane: int) -> float:
+def normal(key: Key, sample: int, lane: int) -> float:
     """A draw from the normal distribution of mean 0 and variance 1."""
     _, radial, angular, _ = block(key, sample, lane)
     radius = math.sqrt(-2.0 * math.log(open_unit(radial)))
@@ -90,23 +93,21 @@ def normal(key: NDArray[np.uint64], sample: int, lane: int) -> float:
 
 
 @njit(cache=True, forceinline=True)
-def uniforms(key: NDArray[np.uint64], sample: int, lane: int) -> tuple[float, float, float, float]:
+def uniforms(key: Key, sample: int, lane: int) -> tuple[float, float, float, float]:
     """Four uniform draws on (0, 1), of the whole block of a counter."""
     a, b, c, d = block(key, sample, lane)
     return open_unit(a), open_unit(b), open_unit(c), open_unit(d)
 
 
 @njit(cache=True, forceinline=True)
-def centred_uniforms(
-    key: NDArray[np.uint64], sample: int, lane: int
-) -> tuple[float, float, float, float]:
+def centred_uniforms(key: Key, sample: int, lane: int) -> tuple[float, float, float, float]:
     """Four uniform draws on (-1/2, 1/2), of the whole block of a counter."""
     a, b, c, d = block(key, sample, lane)
     return open_unit(a) - 0.5, open_unit(b) - 0.5, open_unit(c) - 0.5, open_unit(d) - 0.5
 
 
 @njit(cache=True, forceinline=True)
-def normals(key: NDArray[np.uint64], sample: int, lane: int) -> tuple[float, float, float, float]:
+def normals(key: Key, sample: int, lane: int) -> tuple[float, float, float, float]:
     """Four normal draws, of the whole block of a counter: the quantiles of its uniform ones.
 
     A stream is drawn from either here or by ``uniform`` and ``normal``: they share words.

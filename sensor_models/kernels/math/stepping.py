@@ -31,7 +31,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
-from sensor_models.kernels.math import sampling
+from sensor_models.kernels.math import body_port, sampling
+from sensor_models.kernels.math.body_port import (
+    ALL_GIVEN,
+    GIVEN,
+    JUMPS,
+    SEEN,
+    SETTLED,
+    THINGS_TO_TELL,
+    complete,
+    orientation_of_euler,
+    remember,
+    revise_first,
+    to_tell,
+)
 from sensor_models.kernels.math.faults import (
     FAULT_SIZE,
     MODE,
@@ -43,6 +56,7 @@ from sensor_models.kernels.math.faults import (
     WAVE_NONE,
     WAVE_RAMP,
 )
+from sensor_models.kernels.math.lengths import length_of
 from sensor_models.kernels.math.memory import (
     float64_rows_at,
     float64s_at,
@@ -50,14 +64,9 @@ from sensor_models.kernels.math.memory import (
     int64s_at,
     uint64s_at,
 )
-from sensor_models.kernels.math.motion import (
-    ANGULAR_VELOCITY,
-    ORIENTATION,
-    POSITION,
-    VELOCITY,
-)
+from sensor_models.kernels.math.motion import ORIENTATION
 from sensor_models.kernels.math.rotations import quaternion_at
-from sensor_models.kernels.options import INLINE, PLAIN
+from sensor_models.kernels.options import INLINE
 
 #: Functions that hand out views of memory must be ones that count references, and so must those
 #: that call them. Nothing is counted in the end: memory by its address has no owner.
@@ -86,28 +95,40 @@ WATCHED_PLACES, WATCHED_VALUES, EXTRA = range(19, 22)
 TRUTH_SIZE, HELD_INPUTS, HELD_SIZE, FAULTS, STATE_SIZE, ROW_SIZE, RING_ROWS = range(22, 29)
 WATCHED, MOST = 29, 30
 #: Switches: inputs describe the end of a step; the motion is that of a body; a first observation;
-#: the step may end with samples left; and which warnings were given.
+#: the step may end with samples left; and which warnings were given (of motion, a bit each).
 AT_END, IS_BODY, OBSERVING, MAY_STOP = range(31, 35)
 TOLD_OF_ORIENTATION, TOLD_OF_MOTION = 35, 36
 #: Rows in the ring that Python has not taken yet, which input was refused, and whether the row of
 #: a reading is one that is still to be published.
 RING_FILL, REFUSED, IS_NEW = 37, 38, 39
+#: What is done about poses and velocities that are left out (``body_port``), and what was done
+#: with the newest state; address of the places of an orientation's angles, 0 for a quaternion.
+POLICY, COMPLETED, EULER = 40, 41, 42
+#: Whether a step goes on that had more samples than it could take at once.
+CONTINUES = 43
+#: Address of the places of three inputs that do not count and are 0 unless somebody connects them:
+#: the angles where a quaternion counts, or the vector part of that; 0 if there are none. And the
+#: number under which that is told (``sensor_models.core.step``).
+IDLE, IDLE_NUMBER = 44, 45
+#: The numbers of warnings behind those of ``body_port.to_tell``.
+ANGLES_IDLE, QUATERNION_IDLE, JOINT_STANDS = range(THINGS_TO_TELL, THINGS_TO_TELL + 3)
 #: Sizes and addresses that a kind has of its own.
-OWN = 40
-TABLE_SIZE = 50
+OWN = 46
+TABLE_SIZE = 58
 
 #: Layout of the settings.
 RATE = 0
 SETTINGS_SIZE = 1
 
-#: Layout of the clock behind that of ``sampling``: end of the last step, time of the older state.
+#: Layout of the clock behind that of ``sampling``: end of the last step, time of the older state;
+#: that of the newest one instead, if motion begins with that (``body_port``).
 END, OLDER_TIME = sampling.CLOCK_SIZE, sampling.CLOCK_SIZE + 1
 CLOCK_SIZE = sampling.CLOCK_SIZE + 2
 
-#: Rows of known states: the newest one that was taken, the one before it, what the inputs say now,
-#: and a sample's.
-BEFORE, OLDER, NOW, AT_SAMPLE = range(4)
-KNOWN_ROWS = 4
+#: Rows of known states: those of ``body_port``, of which MEMORY is there for bodies only, and that
+#: of a sample.
+BEFORE, OLDER, MEMORY, NOW = body_port.BEFORE, body_port.OLDER, body_port.MEMORY, body_port.NOW
+AT_SAMPLE, KNOWN_ROWS = 4, 5
 #: Rows of held inputs: those of the newest state that was taken, and what the inputs say now.
 HELD_BEFORE, HELD_NOW = range(2)
 
@@ -121,13 +142,10 @@ WARN_ORIENTATION, WARN_MOTION, WATCHED_CHANGED, RING_IS_FULL, MORE = range(1, 6)
 NO_STEP, STEP_BACKWARDS, BAD_INPUT, BAD_ORIENTATION, BAD_HELD, BAD_FAULT, BAD_READING = range(
     21, 28
 )
+BAD_ANGLES = 28
 
 #: A quaternion shorter than this is noise of whatever made it, and no orientation.
 SHORTEST = 1e-6
-#: Above this, squares are formed of numbers that are 2^-600 times as large.
-HUGE = 1e150
-#: What a position (m, and share of itself) and an orientation change by when nothing moves.
-AT_REST = 1e-9
 
 
 @njit(**VIEW)
@@ -172,46 +190,6 @@ def value_of(table: Table, kind: int, place: int) -> float:
     return float(int32s_at(table[which], place + 1)[place])
 
 
-@njit(**INLINE, error_model="numpy")
-def split(value: float) -> tuple[float, float]:
-    """The upper half of the digits of a number, and the rest (Dekker)."""
-    spread = 134217729.0 * value
-    upper = spread - (spread - value)
-    return upper, value - upper
-
-
-@njit(**INLINE, error_model="numpy")
-def add_square(total: float, rest: float, value: float) -> tuple[float, float]:
-    """A sum in two parts, with the square of a number added."""
-    square = value * value
-    upper, lower = split(value)
-    error = ((upper * upper - square) + 2.0 * upper * lower) + lower * lower
-    new = total + square
-    back = new - total
-    return new, rest + error + ((total - (new - back)) + (square - back))
-
-
-@njit("float64(float64, float64, float64, float64)", **PLAIN, error_model="numpy")
-def length_of(w: float, x: float, y: float, z: float) -> float:
-    """The length of a quaternion, rounded as if all was exact but for rare cases; or inf, NaN."""
-    scale = 1.0
-    if max(abs(w), abs(x), abs(y), abs(z)) > HUGE:
-        scale = 2.0**-600
-        w, x, y, z = scale * w, scale * x, scale * y, scale * z
-    total, rest = add_square(w * w * 0.0, 0.0, w)
-    total, rest = add_square(total, rest, x)
-    total, rest = add_square(total, rest, y)
-    total, rest = add_square(total, rest, z)
-    if not total > 0.0 or not math.isfinite(total):
-        return math.sqrt(total)
-    length = math.sqrt(total)
-    upper, lower = split(length)
-    square = length * length
-    error = ((upper * upper - square) + 2.0 * upper * lower) + lower * lower
-    length += ((total - square) - error + rest) / (2.0 * length)
-    return length / scale
-
-
 @njit(**VIEW, error_model="numpy")
 def _normalise(table: Table, now: Floats) -> int:
     """Bring the orientation to unit length; four zeros mean that nobody connected it."""
@@ -225,6 +203,42 @@ def _normalise(table: Table, now: Floats) -> int:
     for i in range(4):
         now[ORIENTATION + i] /= length
     return DONE
+
+
+@njit(**VIEW)
+def _read_angles(table: Table, now: Floats) -> int:
+    """The orientation from its three angles."""
+    places = words(table, EULER, 3)
+    roll, pitch, yaw = (
+        value_of(table, REAL, places[0]),
+        value_of(table, REAL, places[1]),
+        value_of(table, REAL, places[2]),
+    )
+    if 0.0 * roll + 0.0 * pitch + 0.0 * yaw != 0.0:
+        return BAD_ANGLES
+    w, x, y, z = orientation_of_euler(roll, pitch, yaw)
+    now[ORIENTATION], now[ORIENTATION + 1] = w, x
+    now[ORIENTATION + 2], now[ORIENTATION + 3] = y, z
+    return DONE
+
+
+@njit(**VIEW)
+def _has_idle(table: Table) -> bool:
+    """Whether somebody sets the orientation that does not count, and was not told so."""
+    if table[TOLD_OF_MOTION] >> table[IDLE_NUMBER] & 1 != 0:
+        return False
+    places = words(table, IDLE, 3)
+    total = 0.0
+    for i in range(3):
+        total += abs(value_of(table, REAL, places[i]))
+    return total != 0.0
+
+
+@njit(**VIEW)
+def warn_once(table: Table, number: int) -> int:
+    """Ask Python to give one of its warnings, which it notes in the table."""
+    table[REFUSED] = number
+    return WARN_MOTION
 
 
 @njit(**VIEW)
@@ -242,7 +256,11 @@ def _read_truth(table: Table) -> int:
             if not math.isfinite(now[i]):
                 table[REFUSED] = i
         return BAD_INPUT
-    return _normalise(table, now) if table[IS_BODY] != 0 else DONE
+    if table[IS_BODY] == 0:
+        return DONE
+    if table[IDLE] != 0 and _has_idle(table):
+        return warn_once(table, table[IDLE_NUMBER])
+    return _normalise(table, now) if table[EULER] == 0 else _read_angles(table, now)
 
 
 @njit(**INLINE)
@@ -295,22 +313,45 @@ def _read_held(table: Table) -> int:
 
 
 @njit(**VIEW)
-def _contradicts_itself(table: Table, clock: Floats) -> bool:
-    """Whether a body has moved between two states whose velocities are all zero."""
+def _complete(table: Table, clock: Floats, found: int, known_time: float) -> int:
+    """Complete what the inputs say of a body; what is new of that is told."""
     known = rows(table, KNOWN, KNOWN_ROWS, table[TRUTH_SIZE])
-    before, now = known[BEFORE], known[NOW]
-    if table[TOLD_OF_MOTION] != 0 or clock[sampling.KNOWN_STATES] == 0.0:
-        return False
-    for i in range(VELOCITY, ANGULAR_VELOCITY + 3):
-        if before[i] != 0.0 or now[i] != 0.0:
-            return False
-    for i in range(POSITION, ORIENTATION):
-        if abs(now[i] - before[i]) > AT_REST * (1.0 + abs(now[i])):
-            return True
-    turned = 0.0
-    for i in range(ORIENTATION, VELOCITY):
-        turned += before[i] * now[i]
-    return abs(turned) < 1.0 - AT_REST
+    states = 0.0 if found == sampling.STARTS_AGAIN else clock[sampling.KNOWN_STATES]
+    policy, memory = table[POLICY], known[MEMORY]
+    settled = memory[SEEN] == GIVEN and memory[SEEN + 1] == GIVEN and states > 1.0
+    if policy == ALL_GIVEN or (settled and policy >> 2 * GIVEN == GIVEN):
+        table[COMPLETED] = SETTLED
+        return DONE
+    interval = interval_0 = 0.0
+    if found == sampling.GOES_ON and states > 0.0:
+        interval = known_time - clock[sampling.LATEST]
+        if states > 1.0:
+            interval_0 = clock[sampling.LATEST] - clock[OLDER_TIME]
+    table[COMPLETED] = complete(known, policy, states, interval_0, interval)
+    if interval == 0.0:
+        return DONE
+    new = to_tell(known, table[COMPLETED]) & ~table[TOLD_OF_MOTION]
+    if new == 0:
+        return DONE
+    table[REFUSED] = 0
+    while new & 1 == 0:
+        table[REFUSED] += 1
+        new >>= 1
+    return WARN_MOTION
+
+
+@njit(**VIEW)
+def is_second(clock: Floats) -> bool:
+    """Whether the next state is the second one of a motion, the first of which may be revised."""
+    states = clock[sampling.KNOWN_STATES]
+    return bool(states == 1.0 or (states == 2.0 and clock[OLDER_TIME] == clock[sampling.LATEST]))
+
+
+@njit(**VIEW)
+def _revise_first(table: Table, found: int) -> None:
+    """Complete the velocities of the first state, when the second one is known."""
+    if found == sampling.GOES_ON and table[COMPLETED] != SETTLED:
+        revise_first(rows(table, KNOWN, KNOWN_ROWS, table[TRUTH_SIZE]), table[COMPLETED])
 
 
 # ---- a step ----------------------------------------------------------------------------------
@@ -330,19 +371,12 @@ def _known_time(table: Table, clock: Floats, time: float, duration: float) -> tu
 
 
 @njit(**VIEW)
-def _check_inputs(table: Table, clock: Floats, found: int) -> int:
+def _check_inputs(table: Table, clock: Floats, found: int, known_time: float) -> int:
     """Read all inputs; why the step cannot be done with them, or ``DONE``."""
     code = _read_truth(table)
-    if code == DONE:
-        code = _read_held(table)
-    if (
-        code == DONE
-        and table[IS_BODY] != 0
-        and found == sampling.GOES_ON
-        and _contradicts_itself(table, clock)
-    ):
-        code = WARN_MOTION
-    return code
+    if code == DONE and table[IS_BODY] != 0:
+        code = _complete(table, clock, found, known_time)
+    return _read_held(table) if code == DONE else code
 
 
 @njit(_DUE + "(int64[::1], float64, float64)", **STEP)
@@ -366,8 +400,10 @@ def begin(table: Table, time: float, duration: float) -> Due:
     found, first, after, tolerance = sampling.due(clock, rate, known_time, table[MOST])
     if found >= sampling.NOT_FINITE:
         return found, 0, 0, 0, 0, known_time, 0.0
-    code = _check_inputs(table, clock, found)
+    code = _check_inputs(table, clock, found, known_time)
     taken = after
+    if code == DONE and table[IS_BODY] != 0 and is_second(clock):
+        _revise_first(table, found)
     if code == DONE and table[RING_ROWS] > 0:
         room = table[RING_ROWS] - table[RING_FILL]
         if after - first > room:
@@ -459,17 +495,23 @@ def finish(table: Table, due: Due, time: float, duration: float) -> int:
     _, found, _, taken, after, known_time, _ = due
     clock = floats(table, CLOCK, CLOCK_SIZE)
     if after > taken:
-        clock[sampling.NEXT_INDEX] = taken
+        clock[sampling.NEXT_INDEX], table[CONTINUES] = taken, 1
         return MORE
+    table[CONTINUES] = 0
     if table[IS_NEW] != 0:
         table[IS_NEW] = 0
         _publish(table)
     known = rows(table, KNOWN, KNOWN_ROWS, table[TRUTH_SIZE])
+    if table[IS_BODY] != 0:
+        starts = found == sampling.STARTS_AGAIN or clock[sampling.KNOWN_STATES] == 0.0
+        remember(known, table[COMPLETED], 0.0 if starts else 1.0)
     if found == sampling.GOES_ON and clock[sampling.KNOWN_STATES] > 0.0:
         clock[OLDER_TIME] = clock[sampling.LATEST]
         for i in range(table[TRUTH_SIZE]):
             known[OLDER, i] = known[BEFORE, i]
     sampling.take(clock, found, taken, known_time)
+    if table[IS_BODY] != 0 and table[COMPLETED] >> JUMPS != 0:
+        clock[OLDER_TIME] = known_time
     for i in range(table[TRUTH_SIZE]):
         known[BEFORE, i] = known[NOW, i]
     held = rows(table, HELD, 2, table[HELD_SIZE])

@@ -36,18 +36,18 @@ def pack_words(words: NDArray[np.uint32], returns: int, counts: NDArray[np.uint8
     """Move the valid points of ``words`` to its beginning; how many there are.
 
     Points that lie one behind the other are moved together, which takes a third of the time of
-    moving them word by word: a column of a lidar that sees the ground is one stretch.
+    moving them word by word: a column of a lidar that sees the ground is one segment.
     """
     start, size = words.ctypes.data, 4 * words.shape[1]
-    place = first = held = 0  # points that are moved; the next stretch, and how many it has
+    place = first = count = 0  # points that are moved; the next segment, and how many it has
     for ray in range(counts.shape[0]):
         if counts[ray] == 0:
             continue
-        if ray * returns != first + held:
+        if ray * returns != first + count:
             if first != place:
-                move_bytes(start + place * size, start + first * size, held * size)
-            place, first, held = place + held, ray * returns, 0
-        held += counts[ray]
+                move_bytes(start + place * size, start + first * size, count * size)
+            place, first, count = place + count, ray * returns, 0
+        count += counts[ray]
     if first != place:
-        move_bytes(start + place * size, start + first * size, held * size)
-    return place + held
+        move_bytes(start + place * size, start + first * size, count * size)
+    return place + count

@@ -12,15 +12,7 @@ from numpy.typing import NDArray
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.turns import cosine_and_sine, rounded
 from sensor_models.kernels.radar.compiling import CALLED
-from sensor_models.kernels.radar.eights import (
-    BYTES,
-    EIGHT,
-    fetch,
-    multiply_eight,
-    single_cosine_and_sine,
-    turn_eights,
-)
-from sensor_models.kernels.radar.shooting import (
+from sensor_models.kernels.radar.ray_paths import (
     PATH_IM,
     PATH_IN_Y,
     PATH_IN_Z,
@@ -30,6 +22,14 @@ from sensor_models.kernels.radar.shooting import (
     PATH_RE,
     PATH_SIZE,
     PATH_SPEED,
+)
+from sensor_models.kernels.radar.simd import (
+    BYTES,
+    EIGHT,
+    fetch,
+    multiply_eight,
+    single_cosine_and_sine,
+    turn_eights,
 )
 from sensor_models.kernels.radar.windows import STEPS
 from sensor_models.kernels.tracing.packets import ACCESS

@@ -2,9 +2,11 @@
 
 A coarse grid of rays finds what is there. A cell that hits something that mirrors is divided to
 the spacing that this needs where it is; so is one whose neighbour does, as edges count by the share
-of a cell that they let through. A cell whose neighbours all hit the facet that it hits stays whole:
-the integral over a tube is exact on a plane. Small things between the rays are found by their
-bounds.
+of a cell that they let through. What is large enough to be a mirror (``mirrors``) is looked into:
+its cells are divided as the objects that they show need it, at the length of the whole way. A cell
+whose neighbours all hit the facet that it hits, and show the same object, stays whole: the integral
+over a tube is exact on a plane. Small things between the rays are found by their bounds; in mirrors
+they have to be as large as a cell.
 """
 
 import math
@@ -13,10 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
-from sensor_models.kernels.radar.fields import DIFFUSE
-from sensor_models.kernels.radar.reflectors import Reflectors
-from sensor_models.kernels.radar.shooting import DIVISIONS
-from sensor_models.kernels.radar.tubes import Sender, put_triple, towards
+from sensor_models.kernels.math.rotations import Triple, dot, minus, plus, times
+from sensor_models.kernels.radar.compiling import CALLED
+from sensor_models.kernels.radar.fields import (
+    CONDUCTOR,
+    DIFFUSE,
+    LEAST_COSINE,
+    coherent,
+    mirrored,
+    reflectance,
+)
+from sensor_models.kernels.radar.interactions import thickness_at
+from sensor_models.kernels.radar.ray_paths import DIVISIONS
+from sensor_models.kernels.radar.ray_tubes import Sender, put_triple, towards
+from sensor_models.kernels.radar.reflectors import Reflectors, plane_of, zone_room
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.hits import (
     hit_distance,
@@ -31,17 +43,42 @@ from sensor_models.kernels.tracing.packets import (
     PLACE,
     VALID,
     Packet,
+    drop_ray,
+    is_valid,
     new_packet,
 )
-from sensor_models.kernels.tracing.rays import claim, set_rays, trace_quickly
+from sensor_models.kernels.tracing.rays import (
+    claim,
+    nearest_allowed,
+    set_ray,
+    set_rays,
+    trace_quickly,
+)
 from sensor_models.kernels.tracing.scene_view import SceneView
 
 Ints = NDArray[np.int64]
 
 #: Rows of the grid that a thread takes at once, and columns of them that make a packet of rays.
 ROWS, COLUMNS = 4, WIDTH // 4
+#: Where in a cell its ray is: beside the middle, as rays that are straight ahead get lost.
+MIDDLE = 0.501
 #: Cells along each side of a tile of those whose tubes follow on one another.
 SIDE = 4
+#: Columns of what is known of a ray: where it is, its direction, how far it came, and by how much
+#: wider tubes may be as mirrors have weakened them.
+GONE, COARSER = 6, 7
+SHOWN_SIZE = 8
+#: A surface may be a mirror if it is one for anything that is so much nearer than the sensor.
+LEAST_SHARE = 0.25
+#: Share of the power that a mirror reflects at least: what it shows is 17 dB down then, or 34.
+LEAST_SHINE = 0.02
+#: Tubes for what mirrors show are wider by the fourth root of the power that these mirror, and by
+#: no more than this: what is weaker may be less exact.
+MOST_COARSER = 2.0
+#: Mirrors, one in the other, that objects are looked for in.
+LOOKS = 1
+#: What tells facets that are shown one by another from others.
+MIXER = 1_000_003
 MOST_PARTS = (1 << DIVISIONS) - 1
 
 
@@ -58,42 +95,189 @@ def look(
     spacings: NDArray[np.float64],
     parts: NDArray[np.int32],
     facets: Ints,
+    reached: NDArray[np.float32],
 ) -> None:
     """Find out how finely each cell is to be divided, 0 for those that hit nothing.
 
     ``parts`` are (2, rows, columns), across and upward, by ``spacings``, (owners, 2).
 
     Those that hit what is diffuse alone have -1: they stay whole unless a neighbour has more.
-    ``facets`` gets a number for the facet that each hits.
+    ``facets`` gets a number for the facet that each hits, and ``reached`` how far away that is if
+    it hides what is behind.
     """
-    packet = new_packet()
+    packet, shown = new_packet(), np.empty((WIDTH, SHOWN_SIZE))
     rows, columns = facets.shape
+    grid = left, bottom, width, height
     chunk = claim(claims)
     while chunk * ROWS < rows:
         for first in range(0, columns, COLUMNS):
-            _aim(sender, packet, (chunk * ROWS, first), (left, bottom, width, height), facets)
+            corner = chunk * ROWS, first
+            _aim(sender, packet, corner, grid, facets)
             set_rays(view, packet, math.inf)
             trace_quickly(view, packet, True)
-            for lane in range(WIDTH):
-                row, column = chunk * ROWS + lane // COLUMNS, first + lane % COLUMNS
-                if row >= rows or column >= columns:
-                    continue
-                if not is_hit(packet, lane):
-                    parts[0, row, column] = parts[1, row, column] = 0
-                    facets[row, column] = -1
-                    continue
-                owner = np.int64(hit_owner(packet, lane))
-                facets[row, column] = (owner << 32) + hit_primitive(packet, lane)
-                if reflectors.kind[hit_material(view, packet, lane)] == DIFFUSE:
-                    parts[0, row, column] = parts[1, row, column] = -1
-                    continue
-                u, v = left + (column + 0.5) * width, bottom + (row + 0.5) * height
-                ahead = hit_distance(packet, lane) / math.sqrt(1.0 + u * u + v * v)
-                for axis in range(2):
-                    size = (width if axis == 0 else height) * ahead
-                    count = math.ceil(size / spacings[owner, axis])
-                    parts[axis, row, column] = min(max(count, 1), MOST_PARTS)
+            shown[:, GONE] = 0.0
+            mirrors = _take_first(
+                view, sender, reflectors, packet, corner, grid, spacings, shown, parts, facets,
+                reached,
+            )  # fmt: skip
+            for _ in range(min(sender.most_bounces - 1, LOOKS)):
+                if mirrors == 0:
+                    break
+                trace_quickly(view, packet, True)
+                mirrors = _take_shown(
+                    view, sender, reflectors, packet, corner, grid, spacings, shown, parts, facets
+                )
         chunk = claim(claims)
+
+
+@njit(**ACCESS)
+def _take_first(
+    view: SceneView,
+    sender: Sender,
+    reflectors: Reflectors,
+    packet: Packet,
+    corner: tuple[int, int],
+    grid: tuple[float, float, float, float],
+    spacings: NDArray[np.float64],
+    shown: NDArray[np.float64],
+    parts: NDArray[np.int32],
+    facets: Ints,
+    reached: NDArray[np.float32],
+) -> int:
+    """Take note of what each cell of a packet meets first; returns how many meet mirrors."""
+    left, bottom, width, height = grid
+    rows, columns = facets.shape
+    mirrors = 0
+    for lane in range(WIDTH):
+        row, column = corner[0] + lane // COLUMNS, corner[1] + lane % COLUMNS
+        if row >= rows or column >= columns:
+            continue
+        reached[row, column] = math.inf
+        if not is_hit(packet, lane):
+            parts[0, row, column] = parts[1, row, column] = 0
+            facets[row, column] = -1
+            continue
+        facets[row, column] = _facet(packet, lane)
+        if thickness_at(reflectors, hit_owner(packet, lane), hit_primitive(packet, lane)) == 0.0:
+            reached[row, column] = hit_distance(packet, lane)
+        parts[0, row, column] = parts[1, row, column] = -1
+        if reflectors.kind[hit_material(view, packet, lane)] == DIFFUSE:
+            continue
+        u, v = left + (column + MIDDLE) * width, bottom + (row + MIDDLE) * height
+        put_shown(shown, lane, towards(sender, u, v))
+        _divide(packet, lane, shown[lane], (width, height), spacings, parts[:, row, column])
+        mirrors += _turn(view, sender, reflectors, packet, lane, shown[lane])
+    return mirrors
+
+
+@njit(**ACCESS)
+def _take_shown(
+    view: SceneView,
+    sender: Sender,
+    reflectors: Reflectors,
+    packet: Packet,
+    corner: tuple[int, int],
+    grid: tuple[float, float, float, float],
+    spacings: NDArray[np.float64],
+    shown: NDArray[np.float64],
+    parts: NDArray[np.int32],
+    facets: Ints,
+) -> int:
+    """Take note of what mirrors show to each cell of a packet; returns how many meet others."""
+    mirrors = 0
+    for lane in range(WIDTH):
+        if not is_valid(packet, lane) or not is_hit(packet, lane):
+            drop_ray(packet, lane)
+            continue
+        row, column = corner[0] + lane // COLUMNS, corner[1] + lane % COLUMNS
+        if reflectors.kind[hit_material(view, packet, lane)] == DIFFUSE:
+            drop_ray(packet, lane)
+            continue
+        facet, before, coarser = _facet(packet, lane), shown[lane, GONE], shown[lane, COARSER]
+        turned = _turn(view, sender, reflectors, packet, lane, shown[lane])
+        mirrors += turned
+        if turned == 0:  # an object: mirrors in mirrors are exact as they are
+            facets[row, column] = MIXER * facets[row, column] + facet
+            shown[lane, GONE], shown[lane, COARSER] = before, coarser
+            of_cell = parts[:, row, column]
+            _divide(packet, lane, shown[lane], (grid[2], grid[3]), spacings, of_cell)
+    return mirrors
+
+
+@njit(**ACCESS)
+def _facet(packet: Packet, lane: int) -> int:
+    """A number for the facet that a ray met."""
+    return int((np.int64(hit_owner(packet, lane)) << 32) + hit_primitive(packet, lane))
+
+
+@njit(**ACCESS)
+def put_shown(shown: NDArray[np.float64], lane: int, way: Triple) -> None:
+    """Begin with a ray from the sensor."""
+    for axis in range(3):
+        shown[lane, axis], shown[lane, 3 + axis] = 0.0, way[axis]
+    shown[lane, GONE], shown[lane, COARSER] = 0.0, 1.0
+
+
+@njit(**CALLED)
+def _divide(
+    packet: Packet,
+    lane: int,
+    shown: NDArray[np.float64],
+    cell: tuple[float, float],
+    spacings: NDArray[np.float64],
+    parts: NDArray[np.int32],
+) -> None:
+    """Divide a cell as finely as what it met needs, if that is finer than before."""
+    owner, gone = hit_owner(packet, lane), shown[GONE] + hit_distance(packet, lane)
+    for axis in range(2):
+        count = math.ceil(cell[axis] * gone / (spacings[owner, axis] * shown[COARSER]))
+        parts[axis] = max(parts[axis], min(max(count, 1), MOST_PARTS))
+
+
+@njit(**CALLED)
+def _shine(reflectors: Reflectors, material: int, cosine: float, wavenumber: float) -> float:
+    """The share of the power that a surface mirrors."""
+    cosine = min(cosine, 1.0)
+    left = coherent(reflectors.rms[material], cosine, wavenumber)
+    whole = reflectors.kind[material] == CONDUCTOR
+    share = 1.0 if whole else reflectance(reflectors.indices[material], cosine)
+    found: float = share * left * left
+    return found
+
+
+@njit(**CALLED)
+def _turn(
+    view: SceneView,
+    sender: Sender,
+    reflectors: Reflectors,
+    packet: Packet,
+    lane: int,
+    shown: NDArray[np.float64],
+) -> int:
+    """Turn a ray at what may be a mirror; else drop it and return 0."""
+    owner, face = hit_owner(packet, lane), hit_primitive(packet, lane)
+    shown[GONE] += hit_distance(packet, lane)
+    if zone_room(reflectors, owner, face, sender.wavenumber) < LEAST_SHARE * shown[GONE]:
+        drop_ray(packet, lane)
+        return 0
+    plane = plane_of(view, reflectors, owner, face, sender.place)
+    before, way = (shown[0], shown[1], shown[2]), (shown[3], shown[4], shown[5])
+    toward = dot(plane.normal, way)
+    material = hit_material(view, packet, lane)
+    shine = _shine(reflectors, material, abs(toward), sender.wavenumber)
+    if abs(toward) < LEAST_COSINE or shine < LEAST_SHINE:
+        drop_ray(packet, lane)
+        return 0
+    shown[COARSER] = min(shown[COARSER] * min(shine, 1.0) ** -0.25, MOST_COARSER)
+    # In float64: a ray that starts behind its mirror would meet that again.
+    place = plus(before, times(dot(plane.normal, minus(plane.point, before)) / toward, way))
+    turned = mirrored(way, plane.normal)
+    for axis in range(3):
+        shown[axis], shown[3 + axis] = place[axis], turned[axis]
+    start = plus(sender.place, place)
+    least = max(1e-4, nearest_allowed(view, start))
+    set_ray(view, packet, lane, start, turned, least, math.inf, 0.0)
+    return 1
 
 
 @njit(**ACCESS)
@@ -108,7 +292,7 @@ def _aim(
     rays, words = packet.doubles, packet.words
     for lane in range(WIDTH):
         row, column = begin[0] + lane // COLUMNS, begin[1] + lane % COLUMNS
-        u, v = grid[0] + (column + 0.5) * grid[2], grid[1] + (row + 0.5) * grid[3]
+        u, v = grid[0] + (column + MIDDLE) * grid[2], grid[1] + (row + MIDDLE) * grid[3]
         put_triple(rays, PLACE + lane, sender.place)
         put_triple(rays, ALONG + lane, towards(sender, u, v))
         inside = (row < facets.shape[0]) & (column < facets.shape[1])

@@ -10,7 +10,7 @@ A point q + t d of a line lies on the surface where A t^2 + 2 H t + C = 0 with
     A = dx^2/a^2 + dy^2/b^2 - dz^2,  H = qx dx/a^2 + qy dy/b^2 - qz dz,  C = qx^2/a^2 + ... - qz^2
 
 (CONE 3.3 to 3.6). The source slides roots beyond the front to the front, which makes targets of
-lines that miss the cone, and divides by A = 0. Here the stretch of a line that lies inside is cut
+lines that miss the cone, and divides by A = 0. Here the segment of a line that lies inside is cut
 out of [0, 1], and -(q . d) / (d . d) brought into it is the nearest point (CONE 3.2), because the
 distance from the origin is convex in t.
 
@@ -42,7 +42,7 @@ from sensor_models.kernels.options import INLINE, PLAIN
 TINY = 1e-12
 #: By what share a line has to be nearer than another to count as nearer.
 ROUNDING = 1e-14
-#: Rows of a stack of stretches of lines: each is half of the one before.
+#: Rows of a stack of segments of lines: each is half of the one before.
 STACK = 64
 
 
@@ -70,7 +70,7 @@ def is_inside(cone: Cone, q: Triple, slack: float) -> bool:
 
 @njit(**INLINE)
 def _between_planes(cone: Cone, z: float, dz: float, slack: float) -> tuple[float, float]:
-    """The stretch of [0, 1] of a line between apex and front."""
+    """The segment of [0, 1] of a line between apex and front."""
     near, far = -slack, cone.length + slack
     if dz == 0.0:
         return (0.0, 1.0) if near <= z <= far else (1.0, 0.0)
@@ -82,7 +82,7 @@ def _between_planes(cone: Cone, z: float, dz: float, slack: float) -> tuple[floa
 
 @njit(**PLAIN)
 def clip(cone: Cone, q: Triple, d: Triple, slack: float) -> tuple[float, float]:
-    """The stretch of [0, 1] of the line q + t d that is inside; its ends are swapped for none."""
+    """The segment of [0, 1] of the line q + t d that is inside; its ends are swapped for none."""
     low, high = _between_planes(cone, q[2], d[2], slack)
     if low > high:
         return 1.0, 0.0
@@ -114,7 +114,7 @@ def clip(cone: Cone, q: Triple, d: Triple, slack: float) -> tuple[float, float]:
 
 @njit(**INLINE)
 def _nearest(q: Triple, d: Triple, low: float, high: float) -> Triple:
-    """The point nearest to the origin of a stretch of a line."""
+    """The point nearest to the origin of a segment of a line."""
     square = dot(d, d)
     share = low if square == 0.0 else min(max(-dot(q, d) / square, low), high)
     point: Triple = plus(q, times(share, d))

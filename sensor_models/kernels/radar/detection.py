@@ -1,9 +1,10 @@
 r"""Peaks in the cube of a radar that stand out of what is around them.
 
 Power       |sum_c conj(s_c) x_c|^2 for the steering vector s of each direction of a grid
-Threshold   along range, of N cells to both sides beyond a guard. Cell averaging: T = alpha mean.
-            Ordered statistic: T = alpha z_(k); a cell x passes if at least k of the N are below
-            x / alpha. At the ends of the range the cells of the other side stand in.
+Threshold   along range, of N cells to both sides beyond a guard, so far apart that the window
+            leaves their noise independent. Cell averaging: T = alpha mean. Ordered statistic:
+            T = alpha z_(k); a cell x passes if at least k of the N are below x / alpha. At the
+            ends of the range the cells of the other side stand in.
 Peaks       no neighbour in range, Doppler (which has no ends) and direction is higher
 
 Source: Rohling 1983; Gandhi and Kassam 1988.
@@ -72,25 +73,36 @@ def _is_peak(powers: Powers, row: int, chirp: int, y: int, z: int, height: int) 
 
 @njit(cache=True)
 def stands_out(
-    line: Powers, place: int, kind: int, cells: int, guard: int, rank: int, alpha: float
+    line: Powers,
+    place: int,
+    kind: int,
+    cells: int,
+    guard: int,
+    rank: int,
+    alpha: float,
+    apart: int,
 ) -> bool:
-    """Whether a cell of a line stands out of the cells around it."""
-    size = len(line)
-    half = cells // 2
-    before, after = place - guard - 1, place + guard + 1
-    there = max(min(half, before + 1), 0)
-    beyond = max(min(cells - there, size - after), 0)
-    there = max(min(cells - beyond, before + 1), 0)
+    """Whether a cell of a line stands out of cells around it, which are so far ``apart``."""
+    size, half = len(line), cells // 2
+    first = max(guard + 1, apart)
+    before, after = place - first, place + first
+    most_before = before // apart + 1 if before >= 0 else 0
+    most_after = (size - 1 - after) // apart + 1 if after < size else 0
+    there = min(half, most_before)
+    beyond = min(cells - there, most_after)
+    there = min(cells - beyond, most_before)
     found = there + beyond
     if found == 0:
         return False
     limit, below, total = line[place] / alpha, 0, 0.0
     for k in range(there):
-        below += 1 if line[before - k] < limit else 0
-        total += line[before - k]
+        power = line[before - k * apart]
+        below += 1 if power < limit else 0
+        total += power
     for k in range(beyond):
-        below += 1 if line[after + k] < limit else 0
-        total += line[after + k]
+        power = line[after + k * apart]
+        below += 1 if power < limit else 0
+        total += power
     if kind == CELL_AVERAGING:
         return bool(line[place] > alpha * total / found)
     return bool(below * cells >= rank * found)
@@ -103,12 +115,12 @@ def find_peaks(
     powers: Powers,
     lines: Powers,
     height: int,
-    test: tuple[int, int, int, int],
+    test: tuple[int, int, int, int, int],
     alpha: float,
     least: float,
     found: NDArray[np.bool_],
 ) -> None:
-    """Mark the peaks that stand out; ``test`` is kind, cells, guard and rank.
+    """Mark the peaks that stand out; ``test`` is kind, cells, guard, rank, and how far apart.
 
     ``lines`` are the same powers as (range, Doppler x directions), which ``found`` is, too.
     ``height`` is how many directions lie above each other. What is below ``least`` is none.
@@ -154,7 +166,7 @@ def _stands_alone(
     chirp: int,
     direction: int,
     height: int,
-    test: tuple[int, int, int, int],
+    test: tuple[int, int, int, int, int],
     alpha: float,
 ) -> bool:
     """Whether a cell is a peak in all directions that stands out of its line."""
@@ -162,4 +174,5 @@ def _stands_alone(
     if not _is_peak(powers, row, chirp, y, z, height):
         return False
     line = powers[:, chirp, direction]
-    return bool(stands_out(line, row, test[0], test[1], test[2], test[3], alpha))
+    kind, cells, guard, rank, apart = test
+    return bool(stands_out(line, row, kind, cells, guard, rank, alpha, apart))

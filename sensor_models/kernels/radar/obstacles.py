@@ -60,19 +60,19 @@ def find_nearest(
     lines: int,
     nearest: Floats,
     nodes: NDArray[np.int64],
-    stretches: NDArray[np.int64],
+    segments: NDArray[np.int64],
 ) -> None:
     """Write the nearest point of each obstacle: distance, x, y, z in the cone's axes.
 
     The distance of an obstacle of which nothing is in the cone is inf. ``sensor`` and the rows of
     ``bodies`` are poses in the world: position, then unit quaternion w, x, y, z. ``nodes`` and
-    ``stretches`` are room for work.
+    ``segments`` are room for work.
     """
     nearest[:, 0] = math.inf
     for instance in range(len(obstacles.trees)):
         rows = _placed(obstacles, instance, sensor, bodies)
         slot = obstacles.slot_of[instance]
-        _search(cone, obstacles, instance, rows, lines, nearest[slot], nodes, stretches)
+        _search(cone, obstacles, instance, rows, lines, nearest[slot], nodes, segments)
 
 
 @njit(**INLINE)
@@ -132,7 +132,7 @@ def _search(
     lines: int,
     best: Floats,
     nodes: NDArray[np.int64],
-    stretches: NDArray[np.int64],
+    segments: NDArray[np.int64],
 ) -> None:
     """Look for a nearer point in the tree of an instance."""
     first, leaves = obstacles.trees[instance, 0], obstacles.trees[instance, 1]
@@ -159,7 +159,7 @@ def _search(
             _corner(obstacles, rows, corners[2]),
             _corner(obstacles, rows, corners[3]),
         )
-        distance, point = nearest_of_face(cone, face, lines, best[0], stretches)
+        distance, point = nearest_of_face(cone, face, lines, best[0], segments)
         if distance < best[0]:
             best[0], best[1], best[2], best[3] = distance, point[0], point[1], point[2]
 

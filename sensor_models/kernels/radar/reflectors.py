@@ -23,6 +23,10 @@ from sensor_models.kernels.tracing.scene_view import FACES, SceneView
 Floats = NDArray[np.float64]
 
 
+#: Radii of the first Fresnel zone that a mirror reaches at least.
+ZONES = 3.0
+
+
 class Reflectors(NamedTuple):
     """Facets and surfaces of a scene in the band of a radar."""
 
@@ -35,6 +39,9 @@ class Reflectors(NamedTuple):
     diffuse: Floats  # of each material: reflectance; NaN: what the roughness takes
     clear: NDArray[np.int32]  # of each material: whether panes of it let waves through
     spacing: Floats  # of each owner: the widest that its tubes may be, m
+    extents: NDArray[np.int64]  # of each owner: address of how far the plane of each face reaches
+    scales: Floats  # of each owner: by how much it is larger than its mesh
+    sizes: Floats  # of each owner: the longest side of the box around it, m
 
 
 class Plane(NamedTuple):
@@ -94,6 +101,17 @@ def plane_of(
     square = dot(normal, normal)
     scale = 1.0 / math.sqrt(square) if square > 0.0 else 0.0
     return Plane(times(scale, normal), minus(point, sensor))
+
+
+@njit(**CALLED)
+def zone_room(reflectors: Reflectors, owner: int, face: int, wavenumber: float) -> float:
+    """The longest r1 r2 / (r1 + r2), in m, for which a facet's plane is a mirror.
+
+    It has to reach three times as far as the first Fresnel zone, sqrt(lambda r1 r2 / (r1 + r2)).
+    """
+    extent = reflectors.scales[owner] * float32_at(reflectors.extents[owner], face)
+    room: float = extent * extent * wavenumber / (2.0 * math.pi * ZONES * ZONES)
+    return room
 
 
 @njit(**INLINE)

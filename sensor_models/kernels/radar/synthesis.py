@@ -50,8 +50,7 @@ from sensor_models.kernels.radar.batches import (
     wrapped,
 )
 from sensor_models.kernels.radar.compiling import CALLED
-from sensor_models.kernels.radar.eights import BYTES, add_eight, add_eight_to_both, mix_eight
-from sensor_models.kernels.radar.shooting import (
+from sensor_models.kernels.radar.ray_paths import (
     PATH_IM,
     PATH_IN_Y,
     PATH_IN_Z,
@@ -62,6 +61,7 @@ from sensor_models.kernels.radar.shooting import (
     PATH_SPEED,
     Pages,
 )
+from sensor_models.kernels.radar.simd import BYTES, add_eight, add_eight_to_both, mix_eight
 from sensor_models.kernels.radar.windows import REACH, WEIGHTS, from_table
 from sensor_models.kernels.tracing.packets import ACCESS
 from sensor_models.kernels.tracing.rays import claim

@@ -103,12 +103,12 @@ class BareHits(NamedTuple):
 class Rays(NamedTuple):
     """Rays of a list, or of a grid row by row; a list has one row."""
 
-    rows: int
-    columns: int
+    rows: int  # of the grid
+    columns: int  # of the grid, or rays of the list
     origins: NDArray[np.float64]  # (n, 3), or (1, 3) for all
     directions: NDArray[np.float32]  # (n, 3)
-    t_max: float
-    coherent: bool
+    t_max: float  # in lengths of the directions
+    coherent: bool  # neighbours go about the same way
 
 
 class Tile(NamedTuple):

@@ -38,6 +38,9 @@ from sensor_models.kernels.tracing.scene_view import (
     SceneView,
 )
 
+#: A coordinate of a normal: Embree's are single, those of moved bodies double.
+Number = float | np.float32
+
 
 @njit(**ACCESS)
 def is_hit(packet: Packet, lane: int) -> bool:
@@ -167,6 +170,9 @@ def hit_smooth_normal(view: SceneView, packet: Packet, lane: int) -> Triple:
     if view.tables[owner, VERTEX_NORMALS] == 0:
         return flat
     u, v = hit_barycentrics(view, packet, lane)
+    x: Number
+    y: Number
+    z: Number
     x, y, z = np.float32(0.0), np.float32(0.0), np.float32(0.0)
     for corner in range(3):
         weight = (np.float32(1.0) - u - v, u, v)[corner]
@@ -175,7 +181,9 @@ def hit_smooth_normal(view: SceneView, packet: Packet, lane: int) -> Triple:
     x, y, z = _off_mesh(view, owner, x, y, z)
     x, y, z = _to_world(view, packet, lane, owner, x, y, z)
     scale = _scale_to_unit(x, y, z)
-    return (scale * x, scale * y, scale * z) if scale < math.inf else flat
+    if scale < math.inf:
+        return scale * np.float64(x), scale * np.float64(y), scale * np.float64(z)
+    return flat
 
 
 @njit(**ACCESS)
@@ -192,18 +200,21 @@ def _vertex_normal(view: SceneView, owner: int, corner: int) -> Triple:
 
 @njit(**ACCESS)
 def _to_world(
-    view: SceneView, packet: Packet, lane: int, owner: int, x: float, y: float, z: float
+    view: SceneView, packet: Packet, lane: int, owner: int, x: Number, y: Number, z: Number
 ) -> tuple[np.float32, np.float32, np.float32]:
     """A vector of what an owner is on, in the world: bodies as they are when the ray is sent."""
     body = view.body_of[owner]
     if body < 0:
         return np.float32(x), np.float32(y), np.float32(z)
-    a, b, c = turn_out(view, body, packet.doubles[SENT + lane], (x, y, z))
+    vector = np.float64(x), np.float64(y), np.float64(z)
+    a, b, c = turn_out(view, body, packet.doubles[SENT + lane], vector)
     return np.float32(a), np.float32(b), np.float32(c)
 
 
 @njit(**ACCESS)
-def _off_mesh(view: SceneView, owner: int, x: float, y: float, z: float) -> Triple:
+def _off_mesh(
+    view: SceneView, owner: int, x: Number, y: Number, z: Number
+) -> tuple[Number, Number, Number]:
     """A normal of a mesh in the frame of the body that it is on, or the world."""
     m = view.normal_matrices
     return (
@@ -214,6 +225,6 @@ def _off_mesh(view: SceneView, owner: int, x: float, y: float, z: float) -> Trip
 
 
 @njit(**ACCESS)
-def _scale_to_unit(x: float, y: float, z: float) -> float:
+def _scale_to_unit(x: Number, y: Number, z: Number) -> float:
     # In float64: the length of a facet's normal is its area, whose square may be out of range.
     return 1.0 / math.sqrt(np.float64(x) * x + np.float64(y) * y + np.float64(z) * z)

@@ -154,7 +154,7 @@ def write_vertices(
 
 
 @njit(cache=True)
-def _comes_before(vertices: int, a: int, b: int) -> bool:
+def _comes_before(vertices: int, a: int | np.int64, b: int | np.int64) -> bool:
     """Whether a vertex comes before another by x, then y, then z."""
     for axis in range(3):
         one, other = float32_at(vertices, 3 * a + axis), float32_at(vertices, 3 * b + axis)

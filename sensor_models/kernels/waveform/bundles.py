@@ -10,6 +10,7 @@ that end at once, then the others with their branches, each in the order of the 
 are under way together does not matter.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ from sensor_models.kernels.light.facing import (
 )
 from sensor_models.kernels.light.media import MEDIUM_IOR
 from sensor_models.kernels.light.paths import DEPTH_LIMIT, Path
-from sensor_models.kernels.light.stretches import (
+from sensor_models.kernels.light.segments import (
     WORD_SHIFT,
     answers,
     draws_at_sensor,
@@ -63,6 +64,7 @@ from sensor_models.kernels.tracing.sensor_poses import position_of, rotate
 from sensor_models.kernels.waveform.histogram import (
     add_energy,
     clear,
+    end_haze,
     energy_of,
     see_light,
     take_in,
@@ -232,6 +234,10 @@ def add_hits(
         if lanes.ray[lane] < 0:
             continue
         at, part = lanes.place[lane], bundle.part[lane]
+        if len(pulse.haze) > 0:
+            under.ends[at, part] = math.inf
+            if first.hit[lane]:
+                end_haze(pulse, under, at, part, index * number_of(first, LENGTH, lane))
         if leads_on(path, bundle, lane, tree.lost):
             under.goes_on[at, under.going[at]] = part
             under.going[at] += 1

@@ -9,8 +9,11 @@ residual falls by no more than ``FLAT`` of itself; or after ``MOST_STEPS``.
 
 Most echoes are alone: ``fit_alone`` is the same for one, with its numbers in registers.
 
+Samples at the full scale of a converter say only that the sum is no less there: where it is less,
+the difference counts, and where it is more, nothing does.
+
 Derivatives are made for some samples at a time, and sums are taken in any order, so that vectors
-do both: an exponential is (1 + y + y^2/2 + ...)^64 with y = x/64, to 1e-12 of itself.
+do both: an exponential is (1 + y + y^2/2 + ...)^64 with y = x/64, to 2e-12 of itself.
 
 Source: Wagner et al. (2006), "Gaussian decomposition and calibration of a novel small-footprint
 full-waveform digitising airborne laser scanner"; Marquardt (1963).
@@ -144,6 +147,16 @@ def add_to_matrix(rows: Floats, others: Floats, count: int, matrix: Floats) -> N
 
 
 @njit(**APART)
+def forget_clipped(signal: Floats, begin: int, held: int, rows: Floats, clip: float) -> None:
+    """Let samples at full scale say nothing where the sum is above it; the last row is the rest."""
+    left = rows[len(rows) - 1]
+    for k in range(held):
+        if signal[begin + k] >= clip and left[k] <= 0.0:
+            for row in range(len(rows)):
+                rows[row, k] = 0.0
+
+
+@njit(**APART)
 def normal_equations(
     signal: Floats,
     first: int,
@@ -153,6 +166,7 @@ def normal_equations(
     room: Floats,
     place: int,
     beside: int,
+    clip: float,
 ) -> float:
     """Matrix (its lower half) and right side of a step, to their rows; gives the sum of squares."""
     size, rows = 3 * count, room[DERIVATIVES:]
@@ -169,6 +183,8 @@ def normal_equations(
         for i in range(count):
             if shows_in(echoes[i], begin, held):
                 derive(echoes[i], begin, held, rows[3 * i : 3 * i + 3], left)
+        if clip < math.inf:
+            forget_clipped(signal, begin, held, rows[: size + 1], clip)
         total += squares(left, held)
         for i in range(count):
             if not shows_in(echoes[i], begin, held):
@@ -325,14 +341,25 @@ def fit_alone(signal: Floats, first: int, last: int, echo: Floats, steps: int) -
 
 @njit(**APART)
 def fit(
-    signal: Floats, first: int, last: int, echoes: Floats, count: int, room: Floats, steps: int
+    signal: Floats,
+    first: int,
+    last: int,
+    echoes: Floats,
+    count: int,
+    room: Floats,
+    steps: int,
+    clip: float,
 ) -> float:
-    """Improve ``echoes`` (amplitude, place, sigma) in place; the sum of squares that is left."""
-    if count == 1:
+    """Improve ``echoes`` (amplitude, place, sigma) in place; the sum of squares that is left.
+
+    ``clip``: infinity if no sample is at full scale.
+    """
+    if count == 1 and clip == math.inf:
         alone: float = fit_alone(signal, first, last, echoes[0], steps)
         return alone
     damping, trial = 1e-3, room[TRIAL:]
-    total: float = normal_equations(signal, first, last, echoes, count, room, MATRIX, SLOPE)
+    own = signal, first, last
+    total: float = normal_equations(*own, echoes, count, room, MATRIX, SLOPE, clip)
     for _ in range(steps):
         if not solve(room, 3 * count, damping):
             damping = max(10.0 * damping, 1e-6)
@@ -340,7 +367,7 @@ def fit(
         if step_to(echoes, trial, count, room[CHANGE]) < LAST:
             copy_echoes(trial, count, echoes)
             break
-        reached = normal_equations(signal, first, last, trial, count, room, NEXT_MATRIX, NEXT_SLOPE)
+        reached = normal_equations(*own, trial, count, room, NEXT_MATRIX, NEXT_SLOPE, clip)
         if reached > total:
             damping = max(10.0 * damping, 1e-6)
             continue

@@ -7,10 +7,22 @@ f(l, l) (n.l) of what sends it back, has
     E_i = E q_i W_i^2 f(l, l) (n.l) Omega_i,     Omega_i = a b cos(theta) / R_i^2,  at most 2 pi
     t_i = 2 S_i / c                              S: optical path from the aperture
 
-Its energy goes to the two samples around t_i, by their distances (or to the bin that t_i lies in).
-Arrivals outside the gate are dropped. Weighted with the irradiance, q_i falls as the beam widens,
-by (w(f) / w(f + R))^2 with w(z)^2 = w_0^2 (1 + (z / z_r)^2). The received power is the histogram,
-folded with the pulse's shape, over t_res.
+Its energy goes to three samples by a quadratic spline: its time is kept, and it is widened by the
+variance 1/4 of a sample wherever it lies, which the pulse's shape is narrower by. Where the pulse
+is too short for that, it goes to the two samples around t_i, by their distances (or to the bin that
+t_i lies in). Arrivals outside the gate are dropped. Weighted with the irradiance, q_i falls as the
+beam widens, by (w(f) / w(f + R))^2 with w(z)^2 = w_0^2 (1 + (z / z_r)^2). The received power is the
+histogram, folded with the pulse's shape, over t_res.
+
+Haze: of each metre of the medium around, as far as a ray goes to its first surface, comes
+
+    P(R) = E (c/2) beta O(R) a b e^(-2 alpha R) / R^2,     O(R) = R^2 / (R^2 + (D / phi)^2)
+
+the single-scattering lidar equation: beta back-scatter in 1/(m sr), alpha extinction. O is the
+share of light from R that a receiver of the diameter D, focused far away, has within its field of
+view phi. The curve of a whole pulse, folded with its shape, is known (``Pulse.haze``); of a pulse
+whose rays end at different places it is the curve times the share of the pulse still under way.
+What mirrors and windows show of the haze behind them is left out.
 
 Background light: rays that meet a surface see f(l, l) (E_sun (n.s) + pi L_sky), as if it were
 diffuse and nothing cast a shadow; the others see the sky.
@@ -28,7 +40,7 @@ from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.layout import Floats
-from sensor_models.kernels.light import arrivals as told
+from sensor_models.kernels.light import arrivals as column
 from sensor_models.kernels.light.arrivals import FROM_MEDIUM, FROM_SURFACE
 from sensor_models.kernels.light.tree import Tree
 from sensor_models.kernels.tracing.packets import ACCESS
@@ -40,6 +52,8 @@ from sensor_models.kernels.waveform.layout import (
     MATERIAL,
     NODE,
     NORMAL_X,
+    THREE_SAMPLES,
+    TWO_SAMPLES,
     Histograms,
     Pulse,
     Receiver,
@@ -80,13 +94,22 @@ def add_energy(pulse: Pulse, under: Histograms, at: int, way: float, energy: flo
     if not (energy > 0.0 and 0.0 <= place < pulse.samples):
         return -1
     k = int(place)
-    low, high, part = k, k, 0.0
-    if pulse.split:
+    low, high = k, k
+    if pulse.sharing == THREE_SAMPLES:
+        low, high = max(k - 1, 0), min(k + 1, pulse.samples - 1)
+        ahead = place - k
+        behind = 1.0 - ahead
+        under.energy[at, low] += 0.5 * behind * behind * energy
+        under.energy[at, k] += (0.5 + ahead * behind) * energy
+        under.energy[at, high] += 0.5 * ahead * ahead * energy
+    elif pulse.sharing == TWO_SAMPLES:
         below = math.floor(place - 0.5)
         part = place - 0.5 - below
         low, high = max(int(below), 0), min(int(below) + 1, pulse.samples - 1)
-    under.energy[at, low] += (1.0 - part) * energy
-    under.energy[at, high] += part * energy
+        under.energy[at, low] += (1.0 - part) * energy
+        under.energy[at, high] += part * energy
+    else:
+        under.energy[at, k] += energy
     touched = under.touched[at]
     touched[0] = min(touched[0], low)
     touched[1] = max(touched[1], high + 1)
@@ -122,34 +145,34 @@ def remember(tree: Tree, row: int, under: Histograms, at: int, k: int) -> None:
     """Take note of what the strongest arrival of a bin comes from."""
     numbers, ids = tree.arrivals.numbers, tree.arrivals.ids
     own, own_ids = under.numbers[at, k], under.ids[at, k]
-    own[COSINE] = numbers[row, told.COSINE]
+    own[COSINE] = numbers[row, column.COSINE]
     for part in range(3):
-        own[NORMAL_X + part] = numbers[row, told.NORMAL_X + part]
-    own_ids[ENTITY], own_ids[MATERIAL] = ids[row, told.ENTITY], ids[row, told.MATERIAL]
-    own_ids[LABEL], own_ids[NODE] = ids[row, told.LABEL], min(ids[row, told.NODE], 65535)
-    own_ids[ATMOSPHERIC] = ids[row, told.KIND] == FROM_MEDIUM
+        own[NORMAL_X + part] = numbers[row, column.NORMAL_X + part]
+    own_ids[ENTITY], own_ids[MATERIAL] = ids[row, column.ENTITY], ids[row, column.MATERIAL]
+    own_ids[LABEL], own_ids[NODE] = ids[row, column.LABEL], min(ids[row, column.NODE], 65535)
+    own_ids[ATMOSPHERIC] = ids[row, column.KIND] == FROM_MEDIUM
 
 
 @njit(**APART)
 def take_in(tree: Tree, pulse: Pulse, receiver: Receiver, under: Histograms, at: int) -> None:
     """Add what came back to the histogram of a pulse."""
     numbers, ids = tree.arrivals.numbers, tree.arrivals.ids
-    for row in range(tree.arrivals.held[0]):
-        kind, part = ids[row, told.KIND], ids[row, told.RAY]
+    for row in range(tree.arrivals.filled[0]):
+        kind, part = ids[row, column.KIND], ids[row, column.RAY]
         if kind != FROM_SURFACE and kind != FROM_MEDIUM:
             continue
-        strength, cosine = numbers[row, told.STRENGTH], numbers[row, told.COSINE]
-        if receiver.band_area > 0.0 and kind == FROM_SURFACE and ids[row, told.NODE] == 0:
+        strength, cosine = numbers[row, column.STRENGTH], numbers[row, column.COSINE]
+        if receiver.band_area > 0.0 and kind == FROM_SURFACE and ids[row, column.NODE] == 0:
             lit = 0.0
             for axis in range(3):
-                lit += numbers[row, told.NORMAL_X + axis] * receiver.sun[axis]
+                lit += numbers[row, column.NORMAL_X + axis] * receiver.sun[axis]
             see_light(pulse, receiver, under, at, part, strength, cosine, lit)
-        weight, way = numbers[row, told.WEIGHT], numbers[row, told.REDUCED]
+        weight, way = numbers[row, column.WEIGHT], numbers[row, column.REDUCED]
         energy = energy_of(pulse, part, way, weight, strength)
-        k = add_energy(pulse, under, at, numbers[row, told.OPTICAL], energy)
+        k = add_energy(pulse, under, at, numbers[row, column.OPTICAL], energy)
         if k >= 0:
             remember(tree, row, under, at, k)
-    tree.arrivals.held[0] = 0
+    tree.arrivals.filled[0] = 0
 
 
 @njit(**ACCESS)
@@ -168,6 +191,42 @@ def spread_pulse(
             to, own = all_power[begin:end], shape[begin - k + half :]
             for place in range(end - begin):
                 to[place] += power * own[place]
+
+
+@njit(**ACCESS)
+def end_haze(pulse: Pulse, under: Histograms, at: int, part: int, way: float) -> None:
+    """Take note of the optical path after which a ray meets no more haze."""
+    under.ends[at, part] = (2.0 * way / SPEED_OF_LIGHT - pulse.start) / pulse.step
+
+
+@njit(**ACCESS)
+def haze_reach(pulse: Pulse, under: Histograms, at: int) -> tuple[int, int]:
+    """To which sample all rays of a pulse are in the haze, and to which any of them is."""
+    filled, half = len(pulse.haze), len(pulse.shape) // 2
+    nearest, farthest, ends = math.inf, 0.0, under.ends[at]
+    for part in range(len(ends)):
+        nearest, farthest = min(nearest, ends[part]), max(farthest, ends[part])
+    whole = max(int(min(nearest, float(filled + half))) - half, 0)
+    return min(whole, filled), min(int(min(farthest, float(filled))) + half + 1, filled)
+
+
+@njit(**APART)
+def add_haze(pulse: Pulse, under: Histograms, at: int, work: Work, whole: int, last: int) -> None:
+    """Add what haze sends back to power; ``signal`` is used for the shares under way."""
+    power, haze, half = work.power, pulse.haze, len(pulse.shape) // 2
+    for k in range(whole):
+        power[k] += haze[k]
+    under_way, ends = work.signal, under.ends[at]
+    under_way[whole:last] = 0.0
+    for part in range(len(ends)):
+        share, end = pulse.share[part], int(min(ends[part], float(last + half + 1)))
+        for k in range(whole, min(end - half, last)):
+            under_way[k] += share
+        begin = max(end - half, whole)
+        for k in range(begin, min(end + half + 1, last)):
+            under_way[k] += share * pulse.passed[half + end - k]
+    for k in range(whole, last):
+        power[k] += haze[k] * under_way[k]
 
 
 @njit(cache=True, nogil=True)

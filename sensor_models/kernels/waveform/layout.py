@@ -37,9 +37,19 @@ FIT_ROWS = SPARE + MOST_ECHOES + 1
 #: Pulses that are under way together, and samples that all their histograms may have.
 MOST_PULSES, MOST_UNDER_WAY = 16, 1 << 16
 
-# Rows of Receiver.beyond: the sum of the weights of the filter from one on; that of their squares,
-# and one over its root.
-BEYOND, SQUARES, ROOT = range(3)
+# Rows of Receiver.beyond: the sum of the squares of the weights of the filter from one on, and one
+# over its root.
+SQUARES, ROOT = range(2)
+
+# Ways in which an arrival is shared by samples: one has it; two do, by their distances; three do,
+# by a quadratic spline, which widens all arrivals by the same variance.
+ONE_SAMPLE, TWO_SAMPLES, THREE_SAMPLES = range(3)
+#: What the spline adds to the variance of an arrival, in samples squared.
+SPLINE_VARIANCE = 0.25
+
+# Columns of Found.echoes: amplitude in W; place and standard deviation in samples; the middle of
+# what lights it and how far that reaches at least; the noise there, as a multiple of the gate's.
+AMPLITUDE, PLACE, WIDTH, MIDDLE, REACH, NOISE = range(6)
 
 # Columns of Histograms.numbers and Histograms.ids: of the strongest arrival of a bin.
 COSINE, NORMAL_X, NORMAL_Y, NORMAL_Z = range(4)
@@ -60,8 +70,10 @@ class Pulse(NamedTuple):
     start: float  # of the gate, s
     step: float  # of the gate, s
     samples: int
-    split: bool  # an arrival goes to the two samples around it, by their distances
-    shape: Floats  # (odd,): the pulse over samples, 1 in sum
+    sharing: int  # how an arrival is shared by samples
+    shape: Floats  # (odd,): the pulse over samples, 1 in sum; with the sharing it is the pulse
+    passed: Floats  # (odd,): the share of the pulse that has passed after each sample of the shape
+    haze: Floats  # W that haze sends back of the whole pulse, from the first sample on
 
 
 class Receiver(NamedTuple):
@@ -80,13 +92,14 @@ class Receiver(NamedTuple):
     full_scale: float  # V
     filter: Floats  # (odd,), 1 in sum
     squares: float  # sum of the squares of the filter
-    beyond: Floats  # (3, odd + 1), by the first weight that counts: rows below
+    beyond: Floats  # (2, odd + 1), by the first weight that counts: rows below
     photon: float  # energy of a photon, J
     probability: float  # of a photon to be detected
     cells: float
     recovery: int  # samples
     charge: float  # of a fired cell, C
     shots: float
+    piles_up: bool  # whether the first photons of a spad are reported as they were counted
     band_area: float  # W of background for each W/m2/sr/m
     sun: Floats  # (3,), toward the sun
     sunlight: float  # W/m2/m
@@ -118,6 +131,8 @@ class Records(NamedTuple):
     lines: Floats  # (rays of a batch, 6): where each starts and goes, in the frame of the points
     word: int  # of a record, where amplitude, width, signal-to-noise and probability begin
     tau: float  # W of amplitude at 1 m for an intensity of 1/sr
+    gap: float  # m: the widest between neighbouring rays, across any line in the aperture
+    coarse: NDArray[np.int64]  # (chunks,): echoes of surfaces whose depth between rays shows
 
 
 class Histograms(NamedTuple):
@@ -134,6 +149,7 @@ class Histograms(NamedTuple):
     numbers: Floats  # (pulses, samples, 4): of that
     ids: NDArray[np.int32]  # (pulses, samples, 5)
     light: Floats  # (pulses, 2): share of the rays that met a surface, radiance of what they met
+    ends: Floats  # (pulses, subrays): the place at which haze ends on the way of each ray
 
 
 class Work(NamedTuple):
@@ -151,8 +167,9 @@ class Found(NamedTuple):
     """
 
     place: NDArray[np.int64]  # (MOST_ECHOES + 1,): candidates
-    echoes: Floats  # (MOST_ECHOES + 1, 3): amplitude in W, place and sigma in samples
+    echoes: Floats  # (MOST_ECHOES + 1, 6): columns above
     smooth: Floats  # (samples,)
+    noise: Floats  # (samples,): standard deviation of the noise over that at the gate's start
     room: Floats  # (FIT_ROWS, FIT_BLOCK), what a fit works on
 
 
@@ -172,6 +189,7 @@ def new_histograms(samples: int, subrays: int) -> Histograms:
         np.zeros((pulses, samples, 4)),
         np.zeros((pulses, samples, 5), np.int32),
         np.zeros((pulses, 2)),
+        np.full((pulses, subrays), np.inf),
     )
 
 
@@ -186,5 +204,9 @@ def new_found(samples: int) -> Found:
     """Room for the echoes of a waveform."""
     n = MOST_ECHOES + 1
     return Found(
-        np.zeros(n, np.int64), np.zeros((n, 3)), np.zeros(samples), np.zeros((FIT_ROWS, FIT_BLOCK))
+        np.zeros(n, np.int64),
+        np.zeros((n, NOISE + 1)),
+        np.zeros(samples),
+        np.ones(samples),
+        np.zeros((FIT_ROWS, FIT_BLOCK)),
     )

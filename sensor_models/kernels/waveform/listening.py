@@ -31,7 +31,6 @@ from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.philox import block, open_unit
 from sensor_models.kernels.tracing.packets import ACCESS
 from sensor_models.kernels.waveform.layout import (
-    BEYOND,
     ROOT,
     SQUARES,
     Floats,
@@ -41,7 +40,6 @@ from sensor_models.kernels.waveform.layout import (
 from sensor_models.kernels.waveform.receiver import (
     PULSE_SHIFT,
     base_of,
-    dip,
     draw_noise,
     fold,
     photocurrent,
@@ -127,23 +125,15 @@ def open_squares(receiver: Receiver, k: int, drawn: tuple[int, int], samples: in
 
 
 @njit(**ACCESS)
-def known_at(
-    receiver: Receiver, signal: Floats, base: float, k: int, around: tuple[int, int]
-) -> float:
+def known_at(signal: Floats, k: int, around: tuple[int, int]) -> float:
     """The mean of a sample of B above the base, given the noise that was drawn."""
-    if around[0] <= k < around[1]:
-        return float(signal[k])
-    samples, half = len(signal), len(receiver.filter) // 2
-    sums = receiver.beyond[BEYOND]
-    left, right = min(half + k + 1, 2 * half + 1), min(half + samples - k, 2 * half + 1)
-    return float(-base * (sums[left] + sums[right]))
+    return float(signal[k]) if around[0] <= k < around[1] else 0.0
 
 
 @njit(**ACCESS)
 def chance_at(
     receiver: Receiver,
     signal: Floats,
-    base: float,
     noise: float,
     top: float,
     k: int,
@@ -153,7 +143,7 @@ def chance_at(
     samples, half = len(signal), len(receiver.filter) // 2
     drawn = reach_of(part, half, samples)
     spread = noise * math.sqrt(open_squares(receiver, k, drawn, samples))
-    left = top - known_at(receiver, signal, base, k, reach_of(part, 2 * half, samples))
+    left = top - known_at(signal, k, reach_of(part, 2 * half, samples))
     if spread <= 0.0:
         return 0.0 if left >= 0.0 else 1.0
     return float(above(left / spread))
@@ -185,7 +175,6 @@ def screen(
 def chance_elsewhere(
     receiver: Receiver,
     signal: Floats,
-    base: float,
     noise: float,
     top: float,
     part: tuple[int, int],
@@ -211,7 +200,7 @@ def chance_elsewhere(
             total += more
             continue
         for k in range(first, last):
-            total += chance_at(receiver, signal, base, noise, top, k, part)
+            total += chance_at(receiver, signal, noise, top, k, part)
             if total > until:
                 return total, k
     return total, -1
@@ -232,11 +221,10 @@ def draw_elsewhere(
 
 
 @njit(**ACCESS)
-def filter_all(receiver: Receiver, work: Work, base: float) -> None:
+def filter_all(receiver: Receiver, work: Work) -> None:
     """Filter the level of the gate."""
     samples = len(work.signal)
     fold(receiver.filter, work.level, work.signal, 0, samples)
-    dip(receiver, base, samples, 0, samples, work.signal)
 
 
 @njit(**ACCESS)
@@ -268,7 +256,6 @@ def draw_tail(receiver: Receiver, z: float, frame: int, lanes: int) -> float:
 def put_above(
     receiver: Receiver,
     work: Work,
-    base: float,
     noise: float,
     top: float,
     place: int,
@@ -281,7 +268,7 @@ def put_above(
     drawn, around = reach_of(part, half, samples), reach_of(part, 2 * half, samples)
     squares = open_squares(receiver, place, drawn, samples)
     spread = noise * math.sqrt(squares)
-    z = (top - known_at(receiver, work.signal, base, place, around)) / spread
+    z = (top - known_at(work.signal, place, around)) / spread
     wanted = spread * draw_tail(receiver, z, frame, lanes_of(ray, DECIDED) + 1)
     draw_elsewhere(receiver, work, noise, frame, lanes_of(ray, PROPOSED), drawn)
     first, last, found = max(place - half, 0), min(place + half + 1, samples), 0.0
@@ -292,14 +279,13 @@ def put_above(
     for k in range(first, last):
         if k < drawn[0] or k >= drawn[1]:
             work.level[half + k] += share * receiver.filter[half + k - place]
-    filter_all(receiver, work, base)
+    filter_all(receiver, work)
 
 
 @njit(**APART)
 def rises_elsewhere(
     receiver: Receiver,
     work: Work,
-    base: float,
     noise: float,
     top: float,
     part: tuple[int, int],
@@ -310,19 +296,19 @@ def rises_elsewhere(
     """Decide whether noise rises above the threshold in B; then the signal of the gate is made."""
     words = block(receiver.key, frame, lanes_of(ray, DECIDED))
     u = open_unit(words[0])
-    own = receiver, work.signal, base, noise, top, part, even
+    own = receiver, work.signal, noise, top, part, even
     if u >= even * len(work.signal) + screen(receiver, work.signal, noise, top, part):
         return False
     total, _ = chance_elsewhere(*own, math.inf)
     if total > MOST_CHANCE:
         drawn = reach_of(part, len(receiver.filter) // 2, len(work.signal))
         draw_elsewhere(receiver, work, noise, frame, lanes_of(ray, OWN), drawn)
-        filter_all(receiver, work, base)
+        filter_all(receiver, work)
         return True
     _, place = chance_elsewhere(*own, u)
     if u >= total or place < 0:
         return False
-    put_above(receiver, work, base, noise, top, place, part, frame, ray)
+    put_above(receiver, work, noise, top, place, part, frame, ray)
     return bool(open_unit(words[1]) * crossings(work.signal, top, part) < 1.0)
 
 
@@ -331,7 +317,6 @@ def make_part(
     receiver: Receiver,
     work: Work,
     background: float,
-    base: float,
     step: float,
     lit: tuple[int, int],
     part: tuple[int, int],
@@ -350,7 +335,6 @@ def make_part(
     for k in range(half + last, min(after, samples - half) + 2 * half):
         work.level[k] = 0.0
     fold(receiver.filter, work.level, work.signal, before, after)
-    dip(receiver, base, samples, before, after, work.signal)
 
 
 @njit(**ACCESS)
@@ -369,7 +353,6 @@ def make_seen(
     receiver: Receiver,
     work: Work,
     background: float,
-    base: float,
     step: float,
     level: float,
     top: float,
@@ -389,7 +372,7 @@ def make_seen(
         if first < last:
             part = min(part[0], first), max(part[1], last)
         part = part_within(part, half, samples)
-        make_part(receiver, work, background, base, step, lit, part, frame, ray)
+        make_part(receiver, work, background, step, lit, part, frame, ray)
         first, last = part_to_show(work.signal, top, margin, part[0], part[1])
         if (first >= part[0] or first >= last) and last <= part[1]:
             return part[0], part[1]
@@ -437,11 +420,11 @@ def listen(
     if all_of_it:
         whole_gate(receiver, work, background, step, lit, frame, ray)
     else:
-        own = receiver, work, background, base, step
+        own = receiver, work, background, step
         if lit[0] < lit[1]:
             part = make_seen(*own, level, top, margin, lit, frame, ray)
         if noise > 0.0:
-            all_of_it = rises_elsewhere(receiver, work, base, noise, top, part, even, frame, ray)
+            all_of_it = rises_elsewhere(receiver, work, noise, top, part, even, frame, ray)
         begin, end = (0, samples) if all_of_it else part
         report(receiver, base, work.signal, begin, end)
     begin, end = (0, samples) if all_of_it else part

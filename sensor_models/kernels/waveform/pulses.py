@@ -9,7 +9,8 @@ points. What comes of a pulse depends on neither threads nor other pulses.
     I     amplitude (w / s) R^2 / (E_peak a b): what a target that fills the beam sends back, in
           1/sr, its width w over the s of a flat one where widths are fitted
 
-Points tell of the surface that gave most light within an echo's own width.
+Points tell of the surface that gave most light within an echo's own width, or within the run of
+samples at full scale: where the light came from, not where a discriminator says the echo is.
 
 Source: section 31 of the physics.
 """
@@ -37,8 +38,14 @@ from sensor_models.kernels.tracing.rays import claim
 from sensor_models.kernels.tracing.scene_view import SceneView
 from sensor_models.kernels.waveform.bundles import begin_pulse, new_bundle, send_pulses
 from sensor_models.kernels.waveform.extraction import extract
-from sensor_models.kernels.waveform.histogram import SPEED_OF_LIGHT, spread_pulse
+from sensor_models.kernels.waveform.histogram import (
+    SPEED_OF_LIGHT,
+    add_haze,
+    haze_reach,
+    spread_pulse,
+)
 from sensor_models.kernels.waveform.layout import (
+    AMPLITUDE,
     APD,
     ATMOSPHERIC,
     COSINE,
@@ -47,10 +54,16 @@ from sensor_models.kernels.waveform.layout import (
     IDEAL,
     LABEL,
     MATERIAL,
+    MIDDLE,
     NODE,
+    NOISE,
     NORMAL_X,
     NORMAL_Y,
     NORMAL_Z,
+    PLACE,
+    REACH,
+    SPAD,
+    WIDTH,
     Extraction,
     Found,
     Histograms,
@@ -63,11 +76,18 @@ from sensor_models.kernels.waveform.layout import (
     new_work,
 )
 from sensor_models.kernels.waveform.listening import listen, part_to_show
-from sensor_models.kernels.waveform.receiver import background_of, receive, sigma_of
+from sensor_models.kernels.waveform.receiver import (
+    background_of,
+    clipped_from,
+    receive,
+    sigma_of,
+)
 from sensor_models.kernels.waveform.search import FWHM
 
 #: Of the largest sample: what is below comes of cutting off the tails of Gaussians.
 TAILS = 1e-6
+#: The source of an echo that no surface gave, where there is haze.
+HAZE = -2
 
 
 @njit(**ACCESS)
@@ -77,13 +97,45 @@ def detection(snr: float, threshold: float) -> float:
 
 
 @njit(**ACCESS)
-def source_of(best: NDArray[np.float64], place: float, reach: float) -> int:
-    """The sample that gave most light around a place; -1 if there is none."""
-    strongest, middle = -1, int(place + 0.5)
-    half = max(int(reach + 1.0), 1)
-    for k in range(max(middle - half, 0), min(middle + half + 1, len(best))):
-        if best[k] > 0.0 and (strongest < 0 or best[k] > best[strongest]):
-            strongest = k
+def light_of(energy: NDArray[np.float64], best: NDArray[np.float64], k: int) -> float:
+    """The energy of a bin with what its arrivals left to neighbours that have none."""
+    light = energy[k]
+    if k > 0 and best[k - 1] == 0.0:
+        light += energy[k - 1]
+    if k + 1 < len(best) and best[k + 1] == 0.0:
+        light += energy[k + 1]
+    return float(light)
+
+
+@njit(**ACCESS)
+def light_of_surface(under: Histograms, at: int, first: int, last: int, own: int) -> float:
+    """The energy in some bins of the surface that a bin tells of."""
+    best, energy, ids = under.best[at], under.energy[at], under.ids[at]
+    entity, material, total = ids[own, ENTITY], ids[own, MATERIAL], 0.0
+    for k in range(first, last):
+        same = ids[k, ENTITY] == entity and ids[k, MATERIAL] == material
+        if best[k] > 0.0 and same:
+            total += light_of(energy, best, k)
+    return total
+
+
+@njit(**ACCESS)
+def source_of(under: Histograms, at: int, place: float, reach: float) -> int:
+    """The sample with most light of the surface that gave most of it around a place, or -1."""
+    best, ids = under.best[at], under.ids[at]
+    middle, half = int(place + 0.5), max(int(reach + 1.0), 1)
+    first = max(middle - half, under.touched[at, 0])
+    last = min(middle + half + 1, under.touched[at, 1])
+    strongest, most, before, light = -1, 0.0, -1, 0.0
+    for k in range(first, last):
+        if best[k] <= 0.0:
+            continue
+        changed = before < 0 or ids[k, ENTITY] != ids[before, ENTITY]
+        if changed or ids[k, MATERIAL] != ids[before, MATERIAL]:
+            light = light_of_surface(under, at, first, last, k)
+        before = k
+        if light > most or (light == most and best[k] > best[strongest]):
+            strongest, most = k, light
     return strongest
 
 
@@ -126,7 +178,7 @@ def write_echo(
     distance: float = measured(detector, echo[0], draw)
     cosine, toward = 1.0, (0.0, 0.0, 0.0)
     entity = material = label = -1
-    node = atmospheric = 0
+    node, atmospheric = 0, int(source == HAZE)
     if source >= 0:
         numbers, ids = under.numbers[at, source], under.ids[at, source]
         cosine = numbers[COSINE]
@@ -161,18 +213,39 @@ def describe_echo(
     echo: NDArray[np.float64],
 ) -> tuple[float, float, float, float, float, float]:
     """Range, intensity, amplitude, width, signal-to-noise and probability of an echo."""
-    amplitude, place, width = echo[0], echo[1], echo[2]
+    amplitude, place, width = echo[AMPLITUDE], echo[PLACE], echo[WIDTH]
     distance = range_of(pulse, place)
     spread = 1.0
     if ask.way == GAUSSIAN and ask.sigma > 0.0:
         spread = math.sqrt(width**2 + ask.filter_sigma**2) / ask.sigma
     intensity = amplitude * spread * distance * distance / tau
-    sigma = sigma_of(receiver, receiver.optics * amplitude + background, pulse.step)
+    noisy = echo[NOISE]
+    sigma = noisy * sigma_of(receiver, receiver.optics * amplitude + background, pulse.step)
     snr, chance = math.inf, 1.0
     if sigma > 0.0:
         snr = amplitude / sigma
-        chance = detection(snr, level / sigma)
+        chance = detection(snr, level * noisy / sigma)
     return distance, intensity, amplitude, FWHM * width * pulse.step, snr, chance
+
+
+@njit(**ACCESS)
+def is_coarse(
+    pulse: Pulse,
+    ask: Extraction,
+    gap: float,
+    under: Histograms,
+    at: int,
+    source: int,
+    distance: float,
+) -> bool:
+    """Whether the rays of a pulse lie so far apart on a tilted surface that each may be an echo.
+
+    Two pulses of the same height make two maxima from 2 standard deviations on.
+    """
+    cosine = max(under.numbers[at, source, COSINE], 1e-6)
+    tangent = math.sqrt(max(1.0 - cosine * cosine, 0.0)) / cosine
+    depth = gap * (1.0 + distance / pulse.focus) * tangent
+    return bool(depth > 2.0 * ask.sigma * (0.5 * SPEED_OF_LIGHT * pulse.step))
 
 
 @njit(**ACCESS)
@@ -187,7 +260,7 @@ def write_echoes(
     under: Histograms,
     at: int,
     found: Found,
-    held: int,
+    echo_count: int,
     background: float,
     level: float,
     chunk: int,
@@ -196,19 +269,23 @@ def write_echoes(
     row = under.ray[at] - records.first
     kept = 0
     echoes = found.echoes
-    for i in range(held):
+    for i in range(echo_count):
         distance = range_of(pulse, echoes[i, 1])
         if detector.least_range <= distance <= detector.most_range:
-            for k in range(3):
+            for k in range(NOISE + 1):
                 echoes[kept, k] = echoes[i, k]
             kept += 1
     kept = min(kept, output.returns)
     output.counts[row] = kept
     for i in range(kept):
         echo = describe_echo(pulse, receiver, ask, records.tau, background, level, echoes[i])
-        place, width = echoes[i, 1], echoes[i, 2]
         own = math.sqrt(max(ask.sigma**2 - ask.filter_sigma**2, 0.0))
-        source = source_of(under.best[at], place, max(own, width))
+        reach = max(own, echoes[i, WIDTH], echoes[i, REACH])
+        source = source_of(under, at, echoes[i, MIDDLE], reach)
+        if source < 0 and echoes[i, MIDDLE] < len(pulse.haze):
+            source = HAZE
+        if source >= 0 and is_coarse(pulse, ask, records.gap, under, at, source, echo[0]):
+            records.coarse[chunk] += 1
         to = write_echo(scan, detector, output, records, under, at, i, kept, echo, source)
         note_nearest(output, chunk, to, row * output.returns + i)
 
@@ -239,6 +316,27 @@ def keep_samples(
 
 
 @njit(**ACCESS)
+def gather_light(
+    pulse: Pulse, under: Histograms, at: int, work: Work, whole: bool
+) -> tuple[int, int]:
+    """Make the power of a pulse; the samples that have light, or all that were made."""
+    half, samples, touched = len(pulse.shape) // 2, pulse.samples, under.touched[at]
+    first, last = max(touched[0] - half, 0), min(touched[1] + half, samples)
+    if touched[1] == 0:
+        first = last = 0
+    same = hazy = 0
+    if len(pulse.haze) > 0:
+        same, hazy = haze_reach(pulse, under, at)
+        first, last = 0, max(last, hazy)
+    if whole:
+        first, last = 0, samples
+    spread_pulse(pulse, under, at, work, first, last)
+    if hazy > 0:
+        add_haze(pulse, under, at, work, same, hazy)
+    return first, last
+
+
+@njit(**ACCESS)
 def make_signal(
     detector: Detector,
     pulse: Pulse,
@@ -253,33 +351,51 @@ def make_signal(
     The signal of an ideal receiver is the power. That of others may be above the threshold in the
     whole gate; all that lies before and behind is not looked at, and not made for an apd.
     """
-    half, samples = len(pulse.shape) // 2, pulse.samples
+    samples = pulse.samples
+    whole = receiver.kind != IDEAL and receiver.kind != APD
+    lit = gather_light(pulse, under, at, work, whole)
     if receiver.kind == IDEAL:
-        touched = under.touched[at]
-        first, last = max(touched[0] - half - 2, 0), min(touched[1] + half + 2, samples)
-        if touched[1] == 0:
+        if lit[1] == 0:
             return 0, 0, 0.0, 0.0, 0.0
-        spread_pulse(pulse, under, at, work, first, last)
-        level = 0.0
-        for k in range(first, last):
+        level, first, last = 0.0, max(lit[0] - 2, 0), min(lit[1] + 2, samples)
+        for k in range(lit[0], lit[1]):
             level = max(level, work.power[k])
+        work.power[first : lit[0]] = 0.0
+        work.power[lit[1] : last] = 0.0
         return first, last, max(TAILS * level, ask.least), 0.0, 0.0
     background = background_of(receiver, under.light[at])
     sigma = sigma_of(receiver, background, pulse.step)
     level, margin = max(ask.threshold * sigma, ask.least), int(4.0 * ask.sigma) + 2
     frame, ray = detector.frame, under.ray[at]
     if receiver.kind == APD:
-        touched = under.touched[at]
-        lit = max(touched[0] - half, 0), min(touched[1] + half, samples)
-        if touched[1] == 0:
-            lit = 0, 0
-        spread_pulse(pulse, under, at, work, lit[0], lit[1])
         first, last = listen(receiver, work, background, pulse.step, level, margin, lit, frame, ray)
         return first, last, level, sigma, background
-    spread_pulse(pulse, under, at, work, 0, samples)
     receive(receiver, work, background, pulse.step, frame, ray)
     first, last = part_to_show(work.signal, level, margin, 0, samples)
     return first, last, level, sigma, background
+
+
+@njit(**ACCESS)
+def find_echoes(
+    receiver: Receiver,
+    ask: Extraction,
+    work: Work,
+    part: tuple[int, int],
+    levels: tuple[float, float, float],
+    found: Found,
+) -> int:
+    """Find the echoes of a part of a gate; ``levels``: threshold, noise, full scale."""
+    first, last = part
+    signal = work.power if receiver.kind == IDEAL else work.signal
+    if receiver.kind == SPAD:
+        for k in range(last - first):
+            found.noise[k] = work.level[first + k]
+    level, sigma, clip = levels
+    echo_count: int = extract(signal[first:last], 0, last - first, ask, level, sigma, clip, found)
+    for i in range(echo_count):
+        found.echoes[i, PLACE] += first
+        found.echoes[i, MIDDLE] += first
+    return echo_count
 
 
 @njit(**ACCESS)
@@ -309,11 +425,10 @@ def measure(
     signal = work.power if receiver.kind == IDEAL else work.signal
     if keeps:
         keep_samples(scan, output, records, under, at, signal, first, last)
-    held = extract(signal[first:last], 0, last - first, ask, level, sigma, found)
-    for i in range(held):
-        found.echoes[i, 1] += first
+    clip = clipped_from(receiver, background, pulse.step)
+    echo_count = find_echoes(receiver, ask, work, (first, last), (level, sigma, clip), found)
     own = scan, detector, pulse, receiver, ask, output, records
-    write_echoes(*own, under, at, found, held, background, level, chunk)
+    write_echoes(*own, under, at, found, echo_count, background, level, chunk)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -340,11 +455,11 @@ def make_pulses(
         output.nearest[chunk, 0] = math.inf
         last = min(begin + (chunk + 1) * CHUNK, end)
         for first in range(begin + chunk * CHUNK, last, at_a_time):
-            held = min(at_a_time, last - first)
-            for at in range(held):
+            pulse_count = min(at_a_time, last - first)
+            for at in range(pulse_count):
                 begin_pulse(scan, detector, under, at, first + at)
-            send_pulses(view, path, scan, pulse, receiver, under, tree, bundle, held)
-            for at in range(held):
+            send_pulses(view, path, scan, pulse, receiver, under, tree, bundle, pulse_count)
+            for at in range(pulse_count):
                 measure(
                     scan, detector, pulse, receiver, ask, output, records, under, at, work, found,
                     chunk,

@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.layout import Detector
 from sensor_models.kernels.tracing.packets import ACCESS
-from sensor_models.kernels.waveform.extraction import extract
 from sensor_models.kernels.waveform.histogram import add_energy, clear, energy_of, see_light
 from sensor_models.kernels.waveform.layout import (
-    IDEAL,
     Extraction,
     Floats,
     Histograms,
@@ -23,7 +21,8 @@ from sensor_models.kernels.waveform.layout import (
     new_histograms,
     new_work,
 )
-from sensor_models.kernels.waveform.pulses import describe_echo, make_signal
+from sensor_models.kernels.waveform.pulses import describe_echo, find_echoes, make_signal
+from sensor_models.kernels.waveform.receiver import clipped_from
 
 # Columns of what is known of each ray, and of what is told of each echo.
 RANGE, STRENGTH, FACING, LIT = range(4)
@@ -68,13 +67,12 @@ def hear_pulses(
         counts[row] = 0
         if end <= begin:
             continue
-        signal = work.power if receiver.kind == IDEAL else work.signal
-        held = extract(signal[begin:end], 0, end - begin, ask, level, sigma, found)
-        for i in range(held):
+        clip = clipped_from(receiver, background, pulse.step)
+        echo_count = find_echoes(receiver, ask, work, (begin, end), (level, sigma, clip), found)
+        for i in range(echo_count):
             own = found.echoes[i]
-            own[1] += begin
-            told = describe_echo(pulse, receiver, ask, tau, background, level, own)
-            if detector.least_range <= told[0] <= detector.most_range:
+            described = describe_echo(pulse, receiver, ask, tau, background, level, own)
+            if detector.least_range <= described[0] <= detector.most_range:
                 for k in range(NUMBERS_OF_ECHO):
-                    echoes[row, counts[row], k] = told[k]
+                    echoes[row, counts[row], k] = described[k]
                 counts[row] += 1

@@ -3,12 +3,13 @@ r"""What a detector makes of light: currents, noise, counts.
 ideal   the power itself
 apd     i = M R (P + P_b) + M I_d with white noise of the density S = q M F i + i_n^2 / 2, which is
         a variance of S / t_res for each sample; then the filter
-sipm    of n photons in a recovery time N (1 - e^(-p n / N)) cells fire. Over samples that is
-        N e^(-p b / N) (1 - e^(-p a / N)) cells, for a photons of a sample and b in the recovery
-        time before it. Their number is drawn from Poisson's law; amplifier noise, then the filter
+sipm    of n photons in a recovery time N (1 - e^(-p n / N)) cells fire. Over samples: of the cells
+        that have not fired within the recovery time, each fires with q = 1 - e^(-p a / N) of the a
+        photons of a sample. Their number is binomial; amplifier noise, then the filter
 spad    the first photon of each shot is counted: of m shots without a photon yet, a binomial
         number with the probability 1 - e^(-l) has one in a sample. The waveform is what Coates'
-        inverse makes of the counts, l = -ln(1 - c / m)
+        inverse makes of the counts, l = -ln(1 - c / m), whose variance is (e^l - 1) / m; or the
+        counts themselves, over the shots
 adc     floor(V / LSB + 1/2) LSB, between 0 and the full scale
 
 Each sample has one word of a block of random ones, whether it is used or not. The signal handed
@@ -30,7 +31,6 @@ from sensor_models.kernels.math.normal_law import quantile
 from sensor_models.kernels.math.philox import block, centred_uniforms, open_unit
 from sensor_models.kernels.tracing.packets import ACCESS
 from sensor_models.kernels.waveform.layout import (
-    BEYOND,
     IDEAL,
     SIPM,
     SPAD,
@@ -92,10 +92,16 @@ def binomial_draw_low(trials: float, probability: float, share: float) -> float:
 
 
 @njit(**ACCESS)
-def cells_fired(cells: float, probability: float, photons: float, before: float) -> float:
-    """How many cells of a silicon photomultiplier fire on average."""
-    left = cells * math.exp(-probability * before / cells)
-    return float(-left * math.expm1(-probability * photons / cells))
+def chance_to_fire(receiver: Receiver, photons: float) -> float:
+    """The probability that a cell of a silicon photomultiplier which can fire does."""
+    return float(-math.expm1(-receiver.probability * photons / receiver.cells))
+
+
+@njit(**ACCESS)
+def steadily_fired(receiver: Receiver, photons: float) -> float:
+    """How many cells fire in each sample in steady light, of so many photons a sample."""
+    chance = chance_to_fire(receiver, photons)
+    return float(receiver.cells * chance / (1.0 + receiver.recovery * chance))
 
 
 @njit(**ACCESS)
@@ -113,10 +119,18 @@ def variance_of(receiver: Receiver, power: float, step: float) -> float:
         return 0.0
     level = receiver.dark + receiver.response * power
     if receiver.kind == SPAD:
-        # Of counts over shots; at least that of one count.
-        return float(max(level, 1.0 / receiver.shots) / receiver.shots)
-    density = receiver.density * level + receiver.floor
-    return float(density / step * receiver.squares)
+        # Of counts over shots, all of which are left; at least that of one count.
+        least = 1.0 / receiver.shots
+        if receiver.piles_up:
+            chance = min(level, 1.0)
+            return float(max(chance * (1.0 - chance), least) / receiver.shots)
+        return float(max(math.expm1(min(level, 50.0)), least) / receiver.shots)
+    shot = receiver.density * level * receiver.squares
+    if receiver.kind == SIPM:
+        # Cells fire once: what fires in a sample does not in the others that the filter holds.
+        share = max(level - receiver.dark, 0.0) * step / (receiver.charge * receiver.cells)
+        shot *= max(1.0 - share / receiver.squares, 0.0)
+    return float((shot + receiver.floor * receiver.squares) / step)
 
 
 @njit(**ACCESS)
@@ -197,20 +211,29 @@ def fire_cells(
 ) -> None:
     """The level of a sipm before the filter, with the noise of its counts."""
     samples, photon_per_watt = len(work.power), step / receiver.photon
-    half = len(receiver.filter) // 2
-    still = background * photon_per_watt
-    before = still * receiver.recovery
+    half, fired = len(receiver.filter) // 2, work.signal
+    still = steadily_fired(receiver, background * photon_per_watt)
+    # Those that cannot fire yet; before the gate they fired in the background light.
+    busy = still * receiver.recovery
     for first in range(0, samples, 4):
         draws = centred_uniforms(receiver.key, frame, (ray << PULSE_SHIFT) | (first >> 2))
         for k in range(first, min(first + 4, samples)):
             photons = (receiver.optics * work.power[k] + background) * photon_per_watt
-            mean = cells_fired(receiver.cells, receiver.probability, photons, before)
-            old = still
-            if k >= receiver.recovery:
-                old += receiver.optics * work.power[k - receiver.recovery] * photon_per_watt
-            before = max(before + photons - old, 0.0)
-            fired = poisson_draw(mean, draws[k - first] + 0.5) if receiver.noise else mean
-            work.level[half + k] = fired * receiver.charge / step + receiver.dark
+            chance, ready = chance_to_fire(receiver, photons), max(receiver.cells - busy, 0.0)
+            fired[k] = ready * chance
+            if receiver.noise:
+                fired[k] = binomial_draw(math.floor(ready + 0.5), chance, draws[k - first] + 0.5)
+            if receiver.recovery > 0:
+                old = fired[k - receiver.recovery] if k >= receiver.recovery else still
+                busy = max(busy + fired[k] - old, 0.0)
+            work.level[half + k] = fired[k] * receiver.charge / step + receiver.dark
+
+
+@njit(**ACCESS)
+def go_on_beyond(work: Work, half: int, base: float) -> None:
+    """Let a level be at its base before and after the gate, for the filter."""
+    work.level[:half] = base
+    work.level[half + len(work.power) :] = base
 
 
 @njit(**APART)
@@ -227,8 +250,11 @@ def amplify(receiver: Receiver, work: Work, step: float, frame: int, ray: int) -
 def count_first_photons(
     receiver: Receiver, work: Work, background: float, frame: int, ray: int
 ) -> None:
-    """The waveform of a spad: first photons of all shots, and Coates' inverse."""
-    left, samples = receiver.shots, len(work.power)
+    """The waveform of a spad: first photons of all shots, and Coates' inverse.
+
+    ``level`` becomes the noise of each sample, over that with all shots left.
+    """
+    left, samples, shots = receiver.shots, len(work.power), receiver.shots
     for first in range(0, samples, 4):
         words = block(receiver.key, frame, (ray << PULSE_SHIFT) | (first >> 2))
         for k in range(first, min(first + 4, samples)):
@@ -238,7 +264,12 @@ def count_first_photons(
             count = left * probability
             if receiver.noise:
                 count = binomial_draw(left, probability, open_unit(words[k - first]))
-            work.signal[k] = coates(count, left)
+            work.level[k] = 1.0
+            if receiver.piles_up:
+                work.signal[k] = count / shots
+            else:
+                work.signal[k] = coates(count, left)
+                work.level[k] = math.sqrt(shots / left) if left > 0.0 else math.inf
             left -= count
 
 
@@ -264,16 +295,6 @@ def fold(kernel: Floats, given: Floats, result: Floats, first: int, last: int) -
         weight, later, earlier = kernel[2 * half], given[2 * half + first :], given[first:]
         for k in range(count):
             sums[k] += weight * (later[k] + earlier[k])
-
-
-@njit(**ACCESS)
-def dip(receiver: Receiver, base: float, samples: int, first: int, last: int, to: Floats) -> None:
-    """Take off the part of the base of a filtered level that would lie outside of the gate."""
-    half = len(receiver.filter) // 2
-    for k in range(first, min(last, half)):
-        to[k] -= base * receiver.beyond[BEYOND, half + k + 1]
-    for k in range(max(first, samples - half), last):
-        to[k] -= base * receiver.beyond[BEYOND, half + samples - k]
 
 
 @njit(**ACCESS)
@@ -310,6 +331,7 @@ def receive(
             signal[k] -= base
     elif receiver.kind == SIPM:
         fire_cells(receiver, work, background, step, frame, ray)
+        go_on_beyond(work, len(receiver.filter) // 2, base)
         if receiver.noise:
             amplify(receiver, work, step, frame, ray)
         fold(receiver.filter, work.level, signal, 0, samples)
@@ -319,7 +341,6 @@ def receive(
         lanes = ray << PULSE_SHIFT
         photocurrent(receiver, work, background, step, frame, lanes, 0, samples, (0, samples))
         fold(receiver.filter, work.level, signal, 0, samples)
-        dip(receiver, base, samples, 0, samples, signal)
     report(receiver, base, signal, 0, samples)
 
 
@@ -327,11 +348,22 @@ def receive(
 def base_of(receiver: Receiver, background: float, step: float) -> float:
     """The level where no echo is."""
     if receiver.kind == SIPM:
-        photons = background * step / receiver.photon
-        before = photons * receiver.recovery
-        fired = cells_fired(receiver.cells, receiver.probability, photons, before)
+        fired = steadily_fired(receiver, background * step / receiver.photon)
         return float(fired * receiver.charge / step + receiver.dark)
-    return float(receiver.dark + receiver.response * background)
+    level = receiver.dark + receiver.response * background
+    if receiver.kind == SPAD and receiver.piles_up:
+        return float(-math.expm1(-level))
+    return float(level)
+
+
+@njit(**ACCESS)
+def clipped_from(receiver: Receiver, background: float, step: float) -> float:
+    """The signal in W that a converter at its full scale reports, less half a step; or infinity."""
+    if receiver.least_bit <= 0.0:
+        return math.inf
+    level = (receiver.full_scale - 0.5 * receiver.least_bit) / receiver.impedance
+    above = level - base_of(receiver, background, step)
+    return float(above / (receiver.response * receiver.optics))
 
 
 @njit(**ACCESS)

@@ -2,10 +2,12 @@ r"""Encoder: one sample from the position of a joint to position, speed and edge
 
 Model (AGX, eq. 31-34), in signal order, u the position:
 
+    errors       u + zero offset + drift (``errors``)
     noise        u + N(0, σ²)                                                    (31)
     binning      r ⌊u/r + 1e-9⌋; off for r = 0                                   (32)
     incremental  u - S ⌊(u - lower)/S⌋, S = upper - lower, in [lower, upper)     (33)
     absolute     max(lower, min(u, upper))                                       (34)
+    limits       of the reported position (``errors``)
     fault        on the position; what follows is made of the reported value
     speed        at each change Δu / (t - time of the last change), held until the next change,
                  0 after ``speed_timeout`` without one; Δu - S ⌊Δu/S + 1/2⌋ when incremental
@@ -38,6 +40,14 @@ from numpy.typing import NDArray
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.faults import SLOT_SIZE, apply
 from sensor_models.kernels.math.philox import normal
+from sensor_models.kernels.wheel.errors import (
+    ERROR_STATE_SIZE,
+    ERRORS_SIZE,
+    HIGHEST,
+    LOWEST,
+    advance_errors,
+    limit,
+)
 
 Floats = NDArray[np.float64]
 Reading = tuple[float, float, bool, int, bool, bool]
@@ -46,14 +56,16 @@ Reading = tuple[float, float, bool, int, bool, bool]
 #: WHOLE_TURN says whether it is a whole number; FIRST_CODE is the number of the lowest code.
 LOWER, UPPER, TOP, RESOLUTION, NOISE_RMS, TIMEOUT, INCREMENTAL = range(7)
 TURN_CODES, WHOLE_TURN, FIRST_CODE = range(7, 10)
-PARAMETERS_SIZE = 10
+ERRORS = 10
+PARAMETERS_SIZE = ERRORS + ERRORS_SIZE
 
 #: Layout of the state. STAGE is one of the three below; POSITION and SPEED_REPORTED are the last
 #: outputs, SPEED is the speed before its fault; CHANGES counts to 2 and stays there.
 STAGE, TIME, POSITION, SPEED, SPEED_REPORTED, CHANGES, CHANGE_TIME, TURNS, START_CODE = range(9)
 POSITION_SLOT = 9
 SPEED_SLOT = POSITION_SLOT + SLOT_SIZE
-STATE_SIZE = SPEED_SLOT + SLOT_SIZE
+ERROR_STATE = SPEED_SLOT + SLOT_SIZE
+STATE_SIZE = ERROR_STATE + ERROR_STATE_SIZE
 FRESH, AT_START, RUNNING = 0.0, 1.0, 2.0
 
 #: Share of a code that a quotient may lie below it by rounding: 0.3 is code 3 of 0.1.
@@ -184,15 +196,20 @@ def advance(
     position: float,
 ) -> None:
     """Move the state on to a finite sample at a later instant."""
+    errors = parameters[ERRORS:PARAMETERS_SIZE]
+    dt = 0.0 if state[STAGE] == FRESH else time - state[TIME]
+    offset = advance_errors(errors, state[ERROR_STATE:STATE_SIZE], key, index, dt)
+    if offset != 0.0:
+        position += offset
     if parameters[NOISE_RMS] > 0.0:
         position += parameters[NOISE_RMS] * normal(key, index, 0)
     value = apply(
         fault,
         state[POSITION_SLOT:SPEED_SLOT],
-        measure(parameters, position),
+        limit(errors, measure(parameters, position)),
         time,
-        parameters[LOWER],
-        parameters[TOP],
+        errors[LOWEST],
+        errors[HIGHEST],
     )
     if state[STAGE] == FRESH:
         state[POSITION] = value
@@ -204,7 +221,7 @@ def advance(
     state[TIME] = time
     # a speed has no limits; the model refuses the modes that need them
     state[SPEED_REPORTED] = apply(
-        speed_fault, state[SPEED_SLOT:STATE_SIZE], state[SPEED], time, 0.0, 0.0
+        speed_fault, state[SPEED_SLOT:ERROR_STATE], state[SPEED], time, 0.0, 0.0
     )
 
 

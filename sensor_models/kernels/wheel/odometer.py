@@ -8,6 +8,7 @@ resolution and σ the noise:
     noise first    d = R r ⌊(u + N(0, σ²)/R)/r + 1e-9⌋
     signed         the reading is d
     absolute       the reading is Σ |change of d|, 0 at the start
+    errors         zero offset, drift and limits of the reading (``errors``)
     fault          on the reading
 
 The resolution is an angle, that of the encoder in the wheel; R r is the tick in metres (the
@@ -35,18 +36,28 @@ from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.faults import SLOT_SIZE, apply
 from sensor_models.kernels.math.philox import normal
 from sensor_models.kernels.wheel.encoder import bin_down
+from sensor_models.kernels.wheel.errors import (
+    ERROR_STATE_SIZE,
+    ERRORS_SIZE,
+    HIGHEST,
+    LOWEST,
+    advance_errors,
+    limit,
+)
 
 Floats = NDArray[np.float64]
 
 #: Layout of the parameters.
 WHEEL_RADIUS, RESOLUTION, NOISE_RMS, NOISE_FIRST, ABSOLUTE, UNWRAP = range(6)
-PARAMETERS_SIZE = 6
+ERRORS = 6
+PARAMETERS_SIZE = ERRORS + ERRORS_SIZE
 
 #: Layout of the state. STAGE is one of the three below; ROTATION is the last input, DISTANCE is d
 #: of it, TRAVELLED the sum of its changes, REPORTED the last output.
 STAGE, TIME, ROTATION, TURNS, DISTANCE, TRAVELLED, REPORTED = range(7)
 FAULT_SLOT = 7
-STATE_SIZE = FAULT_SLOT + SLOT_SIZE
+ERROR_STATE = FAULT_SLOT + SLOT_SIZE
+STATE_SIZE = ERROR_STATE + ERROR_STATE_SIZE
 FRESH, AT_START, RUNNING = 0.0, 1.0, 2.0
 
 SAMPLE_SIGNATURE = (
@@ -78,6 +89,8 @@ def advance(
     rotation: float,
 ) -> None:
     """Move the state on to a finite sample at a later instant."""
+    errors = parameters[ERRORS:PARAMETERS_SIZE]
+    dt = 0.0 if state[STAGE] == FRESH else time - state[TIME]
     if parameters[UNWRAP] != 0.0:
         rotation = unwrap(state, rotation)
     noise = 0.0
@@ -96,8 +109,18 @@ def advance(
     state[DISTANCE] = distance
     state[TIME] = time
     reading = (state[TRAVELLED] if parameters[ABSOLUTE] != 0.0 else distance) + noise
-    # a distance has no limits; the model refuses the modes that need them
-    state[REPORTED] = apply(fault, state[FAULT_SLOT:STATE_SIZE], reading, time, 0.0, 0.0)
+    offset = advance_errors(errors, state[ERROR_STATE:STATE_SIZE], key, index, dt)
+    if offset != 0.0:
+        reading += offset
+    # without limits the model refuses the modes that need them
+    state[REPORTED] = apply(
+        fault,
+        state[FAULT_SLOT:ERROR_STATE],
+        limit(errors, reading),
+        time,
+        errors[LOWEST],
+        errors[HIGHEST],
+    )
 
 
 @njit(SAMPLE_SIGNATURE, cache=True)

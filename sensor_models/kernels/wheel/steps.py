@@ -14,7 +14,13 @@ from sensor_models.kernels.compiling import cfunc, njit
 from sensor_models.kernels.math import stepping as at
 from sensor_models.kernels.math.faults import FAULT_SIZE
 from sensor_models.kernels.math.motion import interpolate_joint_into, interpolate_linear_into
-from sensor_models.kernels.math.sampling import KNOWN_STATES, LATEST, START, stamp_of
+from sensor_models.kernels.math.sampling import (
+    GOES_ON,
+    KNOWN_STATES,
+    LATEST,
+    START,
+    stamp_of,
+)
 from sensor_models.kernels.math.stepping import Due, Floats, Table
 from sensor_models.kernels.wheel import encoder, odometer
 
@@ -47,6 +53,21 @@ def _motion_at(table: Table, stamp: float, due: Due, is_known: bool, is_joint: b
 
 
 @njit(**at.VIEW)
+def _stands_though_it_turns(table: Table, due: Due) -> bool:
+    """Whether a joint was at one position in three states whose velocities say that it turns.
+
+    In three, because a position may be late by one step in masters that form it of the velocity.
+    """
+    clock = at.floats(table, at.CLOCK, at.CLOCK_SIZE)
+    if due[1] != GOES_ON or clock[KNOWN_STATES] < 2.0 or due[5] == clock[LATEST]:
+        return False
+    known = at.rows(table, at.KNOWN, at.KNOWN_ROWS, table[at.TRUTH_SIZE])
+    older, before, now = known[at.OLDER], known[at.BEFORE], known[at.NOW]
+    stands = now[0] == before[0] and before[0] == older[0]
+    return bool(stands and now[1] * before[1] > 0.0 and before[1] * older[1] > 0.0)
+
+
+@njit(**at.VIEW)
 def _fault(held: Floats, number: int) -> Floats:
     return held[number * FAULT_SIZE : (number + 1) * FAULT_SIZE]
 
@@ -58,6 +79,8 @@ def encoder_step(context: int, time: float, duration: float) -> int:
     due = at.begin(table, time, duration)
     if due[0] != at.DONE:
         return due[0]
+    if table[at.TOLD_OF_MOTION] >> at.JOINT_STANDS & 1 == 0 and _stands_though_it_turns(table, due):
+        return at.warn_once(table, at.JOINT_STANDS)
     parameters = at.floats(table, at.PARAMETERS, encoder.PARAMETERS_SIZE)
     state = at.floats(table, at.STATE, encoder.STATE_SIZE)
     key, row = at.keys(table, 2), at.floats(table, at.ROW, table[at.ROW_SIZE])

@@ -1,0 +1,75 @@
+"""What differs in an FMU by the version of FMI: its description, its binaries, where it is built.
+
+An FMU of FMI 3.0 has arrays, or with ``--scalars`` the names of FMI 2.0 (``fmus.fmi.arrays``).
+"""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from xml.etree.ElementTree import Element, indent, tostring
+
+from fmus.binding import compile as binding
+from fmus.building.sources import BuildError
+from fmus.fmi.arrays import Interface
+from fmus.fmi.base import FmuBase
+from fmus.fmi.model_description import model_description
+from fmus.fmi.model_description3 import model_description3
+from fmus.fmi.terminals import PLACE as TERMINALS
+from fmus.fmi.terminals import terminals
+
+
+def description(model: type[FmuBase], interface: Interface = Interface.fmi2) -> bytes:
+    """modelDescription.xml."""
+    if interface == Interface.fmi2:
+        return xml_bytes(model_description(model))
+    return xml_bytes(model_description3(model, interface))
+
+
+def terminal_files(model: type[FmuBase], interface: Interface) -> dict[str, bytes]:
+    """What says which variables are connected together, where the version of FMI has that."""
+    root = None if interface == Interface.fmi2 else terminals(model, interface)
+    return {} if root is None else {TERMINALS: xml_bytes(root)}
+
+
+def binaries_of(
+    model: type[FmuBase], interface: Interface, libraries: Mapping[str, Path]
+) -> dict[str, bytes]:
+    """The binding, in the folder of each platform."""
+    return {
+        f"binaries/{folder}/{model.model_name}{library.suffix}": library.read_bytes()
+        for name, library in libraries.items()
+        for folder in ((name,) if interface == Interface.fmi2 else binding.FOLDERS_OF_FMI3[name])
+    }
+
+
+def xml_bytes(root: Element) -> bytes:
+    """A file with this element."""
+    indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, "unicode")}\n'.encode()
+
+
+def add_versions(parser: argparse.ArgumentParser) -> None:
+    """Which FMI the FMUs are for."""
+    parser.add_argument(
+        "--fmi", choices=("2", "3", "both"), default="2", help="version of FMI, default: 2"
+    )
+    parser.add_argument(
+        "--scalars",
+        action="store_true",
+        help="have FMUs of FMI 3.0 show scalars with the names of FMI 2.0, and no arrays",
+    )
+
+
+def outputs_of(options: argparse.Namespace) -> dict[Interface, Path]:
+    """The directory of each interface that a command line asks for."""
+    own = Interface.scalars if options.scalars else Interface.arrays
+    wanted = {"2": (Interface.fmi2,), "3": (own,), "both": (Interface.fmi2, own)}[options.fmi]
+    if options.scalars and options.fmi == "2":
+        raise BuildError("--scalars is for FMI 3.0: choose --fmi 3 or --fmi both")
+    if options.reference_results and options.fmi == "3":
+        raise BuildError("--reference-results are of FMI 2.0: choose --fmi 2 or --fmi both")
+    directory = options.output or Path("build/fmus")
+    beside = directory.with_name(f"{directory.name}3")
+    if options.output and options.fmi == "3":
+        beside = directory
+    return {i: directory if i == Interface.fmi2 else beside for i in wanted}

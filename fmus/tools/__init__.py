@@ -1,0 +1,1 @@
+"""Tools around FMUs, packed into none: systems, campaigns, the command line."""

@@ -1,0 +1,1 @@
+"""The depth camera: images of distance, ids and normals."""

@@ -1,0 +1,1 @@
+"""Kernels of the CCD camera: the light of surfaces, lens and chip."""

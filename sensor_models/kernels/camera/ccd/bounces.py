@@ -1,0 +1,238 @@
+"""Light with one bounce: what comes to where rays around have ended, and what rays have found.
+
+A ray that ends at a surface brings what sun and sky send there. All that differs between rays of
+one point to one material are four numbers, so these are summed, and spectra are worked out once
+for each point and material (``shading``) instead of for each ray.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.kernels.camera.ccd.lights import Light
+from sensor_models.kernels.camera.ccd.points import (
+    BASES,
+    DRAW_OF,
+    START,
+    WEIGHT,
+    WHEN,
+    Points,
+    axes_of,
+    turned,
+)
+from sensor_models.kernels.camera.ccd.probes import (
+    COSINE,
+    END,
+    FACE,
+    LEFT,
+    NEAREST,
+    NOTHING,
+    Probe,
+    ask_open,
+    new_probe,
+    send_all,
+)
+from sensor_models.kernels.compiling import njit
+from sensor_models.kernels.light.paths import Path
+from sensor_models.kernels.math.philox import block
+from sensor_models.kernels.tracing.embree import WIDTH
+from sensor_models.kernels.tracing.packets import ACCESS, ALONG, PLACE, SENT, VALID, Packet
+from sensor_models.kernels.tracing.scene_view import SceneView
+
+Floats = NDArray[np.float64]
+
+#: Draws of the rays at bounces count on from here.
+BOUNCE_DRAWS = 1 << 60
+
+# What is summed for each point and material: weights of rays, and times what comes to where they
+# ended from sun, sky and ground. The row behind the materials is that of rays that met nothing.
+# Sums of top rays come after those of base rays.
+MET, SUN, SKY, GROUND = range(4)
+SUMS = 4
+TOP = SUMS
+
+
+class Waiting(NamedTuple):
+    """Rays to the sun from where light bounces, which wait until they fill a packet.
+
+    Of the rays around less than half end where the sun may shine.
+    """
+
+    probe: Probe
+    filled: NDArray[np.int64]  # (1,)
+    ids: NDArray[np.int64]  # (WIDTH, 3): where in the sums what they find is added
+    shares: Floats  # (WIDTH,): what is added if nothing is in the way
+
+
+@njit(cache=True)
+def new_waiting() -> Waiting:
+    """Room for the rays of a packet."""
+    return Waiting(
+        new_probe(), np.zeros(1, np.int64), np.zeros((WIDTH, 3), np.int64), np.zeros(WIDTH)
+    )
+
+
+@njit(**ACCESS)
+def stand_at_bounces(points: Points, probe: Probe, packet: Packet, nearest: Floats) -> None:
+    """Write where rays start from where others have ended, as all of them had."""
+    own, rows, rays = points.spread, probe.rows, packet.doubles
+    for lane in range(WIDTH):
+        x, y, z = rows[END + lane], rows[END + WIDTH + lane], rows[END + 2 * WIDTH + lane]
+        a, b, c = (
+            x - own[START + lane],
+            y - own[START + WIDTH + lane],
+            z - own[START + 2 * WIDTH + lane],
+        )
+        length = math.sqrt(a * a + b * b + c * c)
+        off = 2e-6 * max(1.0, length)
+        rays[PLACE + lane] = x + off * rows[FACE + lane]
+        rays[PLACE + WIDTH + lane] = y + off * rows[FACE + WIDTH + lane]
+        rays[PLACE + 2 * WIDTH + lane] = z + off * rows[FACE + 2 * WIDTH + lane]
+        rays[SENT + lane] = own[WHEN + lane]
+        nearest[NEAREST + lane] = 0.5 * off
+
+
+@njit(**ACCESS)
+def look_on(
+    view: SceneView,
+    path: Path,
+    light: Light,
+    points: Points,
+    probe: Probe,
+    waiting: Waiting,
+    third: Probe,
+    sums: Floats,
+    index: int,
+) -> None:
+    """Send rays on from where light bounces: to the sun, and to the sky where that is wanted."""
+    if light.is_sunny:
+        look_to_sun(view, path, light, points, probe, waiting, third, sums, index)
+    if light.looks_up:
+        look_to_sky(view, path, light, points, probe, third, index)
+
+
+@njit(**ACCESS)
+def look_to_sun(
+    view: SceneView,
+    path: Path,
+    light: Light,
+    points: Points,
+    probe: Probe,
+    waiting: Waiting,
+    third: Probe,
+    sums: Floats,
+    index: int,
+) -> None:
+    """Have rays to the sun wait, from where others have ended; they go as soon as they are enough.
+
+    ``third`` is room to work out where they start.
+    """
+    own, rows, packet = points.spread, probe.rows, third.packet
+    x, y, z = light.toward_sun[0], light.toward_sun[1], light.toward_sun[2]
+    stand_at_bounces(points, probe, packet, third.rows)
+    for lane in range(WIDTH):
+        facing = rows[FACE + lane] * x + rows[FACE + WIDTH + lane] * y
+        third.rows[COSINE + lane] = facing + rows[FACE + 2 * WIDTH + lane] * z
+    for lane in range(points.filled[0]):
+        weight, facing = own[WEIGHT + lane] * rows[LEFT + lane], third.rows[COSINE + lane]
+        if not (facing > 0.0 and probe.found[lane] >= 0 and weight > 0.0):
+            continue
+        place, rays = waiting.filled[0], waiting.probe.packet.doubles
+        for k in range(3):
+            rays[PLACE + k * WIDTH + place] = packet.doubles[PLACE + k * WIDTH + lane]
+        rays[SENT + place] = packet.doubles[SENT + lane]
+        waiting.probe.rows[NEAREST + place] = third.rows[NEAREST + lane]
+        waiting.ids[place, 0], waiting.ids[place, 1] = lane, probe.found[lane]
+        waiting.ids[place, 2] = SUN + (0 if index < own[BASES + lane] else TOP)
+        waiting.shares[place] = weight * facing
+        waiting.filled[0] = place + 1
+        if place + 1 == WIDTH:
+            add_sunlight(view, path, light, waiting, sums)
+
+
+@njit(**{**ACCESS, "forceinline": False})
+def add_sunlight(view: SceneView, path: Path, light: Light, waiting: Waiting, sums: Floats) -> None:
+    """Add what waiting rays find of the sun to the sums of their points, and forget them."""
+    probe, filled, sun = waiting.probe, waiting.filled[0], light.toward_sun
+    x, y, z = sun[0], sun[1], sun[2]
+    rays, words = probe.packet.doubles, probe.packet.words
+    for place in range(WIDTH):
+        rays[ALONG + place] = x
+        rays[ALONG + WIDTH + place] = y
+        rays[ALONG + 2 * WIDTH + place] = z
+        words[VALID + place] = -1 if place < filled else 0
+    send_all(view, probe)
+    ask_open(view, path, light, probe, False)
+    for place in range(filled):
+        lane, material, column = waiting.ids[place]
+        sums[lane, material, column] += waiting.shares[place] * probe.rows[LEFT + place]
+    waiting.filled[0] = 0
+
+
+@njit(**ACCESS)
+def look_to_sky(
+    view: SceneView,
+    path: Path,
+    light: Light,
+    points: Points,
+    probe: Probe,
+    third: Probe,
+    index: int,
+) -> None:
+    """Find out what is left of the sky in a direction of the cosine law where rays have ended."""
+    rays, rows = third.packet.doubles, probe.rows
+    stand_at_bounces(points, probe, third.packet, third.rows)
+    for lane in range(WIDTH):
+        bounced = lane < points.filled[0] and probe.found[lane] >= 0
+        third.packet.words[VALID + lane] = -1 if bounced else 0
+        if bounced:
+            u, v = draws_at_bounce(light, points.ids[lane, DRAW_OF], index)
+            radius, turn = math.sqrt(u), turned(v)
+            normal = (rows[FACE + lane], rows[FACE + WIDTH + lane], rows[FACE + 2 * WIDTH + lane])
+            first, second = axes_of(normal)
+            a, b, c = radius * turn[0], radius * turn[1], math.sqrt(1.0 - u)
+            for k in range(3):
+                rays[ALONG + k * WIDTH + lane] = a * first[k] + b * second[k] + c * normal[k]
+    send_all(view, third)
+    ask_open(view, path, light, third, False)
+
+
+@njit(**ACCESS)
+def draws_at_bounce(light: Light, number: int, index: int) -> tuple[float, float]:
+    """Two draws for the ray to the sky at a bounce."""
+    a, b, _, _ = block(light.key, light.frame, BOUNCE_DRAWS + (number << 12) + index)
+    scale = 2.0**-53
+    return np.float64(a >> np.uint64(11)) * scale, np.float64(b >> np.uint64(11)) * scale
+
+
+@njit(**ACCESS)
+def add_found(
+    light: Light,
+    points: Points,
+    probe: Probe,
+    third: Probe,
+    sums: Floats,
+    index: int,
+) -> None:
+    """Add what the rays around have found to the sums of their points."""
+    own, rows, none = points.spread, probe.rows, sums.shape[1] - 1
+    for lane in range(points.filled[0]):
+        weight = own[WEIGHT + lane] * rows[LEFT + lane]
+        if not weight > 0.0:
+            continue
+        first, found = 0 if index < own[BASES + lane] else TOP, probe.found[lane]
+        if found == NOTHING:
+            sky = probe.packet.doubles[ALONG + 2 * WIDTH + lane] >= 0.0
+            sums[lane, none, first + MET] += weight
+            sums[lane, none, first + (SKY if sky else GROUND)] += weight
+            continue
+        sums[lane, found, first + MET] += weight
+        if light.looks_up:
+            sky = third.packet.doubles[ALONG + 2 * WIDTH + lane] >= 0.0
+            side = first + (SKY if sky else GROUND)
+            sums[lane, found, side] += weight * third.rows[LEFT + lane]
+        else:
+            up = rows[FACE + 2 * WIDTH + lane]
+            sums[lane, found, first + SKY] += 0.5 * weight * (1.0 + up)

@@ -1,0 +1,52 @@
+r"""The light of a scene for cameras: spectra at some wavelengths, and what materials do to them.
+
+All spectra are sampled at the same wavelengths, n of them. A scene is lit by a sun far away, by a
+sky of one radiance above the horizon and by a ground of one radiance below it, where no surface is
+in the way.
+
+For a surface of reflectance C with the geometry of the base layer (``kernels.light.surfaces``)
+
+    f_d = (a C + q C² + B C s/t) / π
+
+with a, q and B, the columns of ``orders``, from its roughness alone.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.kernels.camera.ccd.textures import Textures
+
+Floats = NDArray[np.float64]
+
+#: Columns of ``Light.orders``.
+CONSTANT, SQUARE, SLOPE = range(3)
+
+
+class Light(NamedTuple):
+    """Sun, sky and materials of a scene."""
+
+    toward_sun: Floats  # (3,), unit vector
+    is_sunny: bool  # there is light of a sun
+    disc_cosine: float  # of the sun's half angle
+    sun: Floats  # (n,), W/m2/m on what faces it
+    disc: Floats  # (n,), W/m2/sr/m, the sun itself
+    sky: Floats  # (n,), W/m2/sr/m
+    ground: Floats  # (n,), W/m2/sr/m, what lies below the horizon
+    base: Floats  # (materials, n): C
+    top: Floats  # (materials, n): colour of what the top layer mirrors
+    clear: Floats  # (materials, n): share that an interface lets through, besides Fresnel's
+    sunlit: Floats  # (materials, n): radiance of a bounce, facing the sun
+    bounce: Floats  # (materials, n): R', what a surface sends back of all light
+    emission: Floats  # (materials, n), W/m2/sr/m
+    has_emission: NDArray[np.bool_]  # (materials,): it is a lamp
+    orders: Floats  # (materials, 3): CONSTANT, SQUARE and SLOPE
+    clear_mean: Floats  # (materials,): mean of ``clear``
+    has_glass: bool  # any material is clear
+    is_clear: NDArray[np.int32]  # (materials,): 1 for those
+    rays: int  # sent to sky and surroundings from each point that is seen
+    looks_up: bool  # a ray says whether the sky is open where light bounces
+    key: NDArray[np.uint64]  # of the draws of these rays
+    frame: int  # number of the frame, for draws
+    textures: Textures

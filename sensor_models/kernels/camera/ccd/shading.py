@@ -1,0 +1,298 @@
+r"""The light that opaque surfaces send to whoever looks at them.
+
+For each of the wavelengths of ``Light``, with l toward the sun, v toward the viewer, n the normal:
+
+    L = f(l, v) (n·l) E V  +  T C mean(L_in of base rays)  +  mean(w L_in of top rays)  +  L_e
+
+    V      what a ray to the sun has left: 0 behind a surface, less behind glass
+    L_in   of a ray to the surroundings: the sky above the horizon, a ground of reflectance 0.2
+           below it, or a surface that it meets, with one bounce:
+           R'/π (E (n'·l) V' + π L_sky (1 + n'_z) / 2) + L_e'
+    C, T   reflectance of the base, and the share of light that the coat lets through to it
+    base   rays of the cosine law, one from each cell of a grid of equal shares
+    top    rays of the coat: facets drawn by what the viewer sees of them (Heitz 2018), with the
+           weights w = R(l·h) G/G1(v) less the share that goes on as a mirrored branch of the tree
+
+A matt surface has base rays only, a metal top rays only, a coated one a quarter of top rays. Where
+``Light.looks_up`` is set, one more ray of the cosine law at each bounce finds sky or nothing, in
+place of (1 + n'_z)/2, which takes the sky over the bounce as open: then the mean is that of all
+ways of light with one bounce.
+
+Source: PHYSICS-2, 32.5, extended by the top rays: without them rough metals would be black but
+for the sun. The sun's image in a coat is as wide as the sun at least: roughness has that floor.
+
+Not modelled: what has bounced more than once; caustics; clouds and a sky that is brighter
+somewhere; media between a surface and its surroundings.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.kernels.camera.ccd.around import are_parallel, look_around, plan_rays
+from sensor_models.kernels.camera.ccd.bounces import (
+    GROUND,
+    MET,
+    SKY,
+    SUMS,
+    SUN,
+    TOP,
+    Waiting,
+    add_found,
+    add_sunlight,
+    look_on,
+    new_waiting,
+)
+from sensor_models.kernels.camera.ccd.lights import CONSTANT, SLOPE, SQUARE, Light
+from sensor_models.kernels.camera.ccd.points import (
+    ALONG_OF,
+    BASES,
+    LEAST,
+    MATERIAL_OF,
+    NORMAL_OF,
+    RAY_OF,
+    START,
+    THERE,
+    UP,
+    WHEN,
+    Points,
+    new_points,
+    spread_out,
+    triple,
+)
+from sensor_models.kernels.camera.ccd.probes import (
+    LEFT,
+    NEAREST,
+    Probe,
+    ask,
+    ask_open,
+    new_probe,
+    send_all,
+)
+from sensor_models.kernels.compiling import njit
+from sensor_models.kernels.light.fresnel import reflectance
+from sensor_models.kernels.light.paths import Path
+from sensor_models.kernels.light.surfaces import (
+    EXTINCTION,
+    IOR,
+    KIND,
+    LAMBERT,
+    SLOPE_SQUARED,
+    Surface,
+    facets,
+    into_base,
+    surface_at,
+    visibility,
+)
+from sensor_models.kernels.math.rotations import Triple, cross, dot
+from sensor_models.kernels.tracing.embree import WIDTH
+from sensor_models.kernels.tracing.packets import ACCESS, ALONG, PLACE, SENT, VALID
+from sensor_models.kernels.tracing.scene_view import SceneView
+
+Floats = NDArray[np.float64]
+
+#: tan² of half the sun's half angle: its image in a coat is no narrower.
+SUN_SLOPE_SQUARED = math.tan(math.radians(0.267) / 2.0) ** 2
+
+
+class ShadingWorkspace(NamedTuple):
+    """Memory of one thread for the light of points."""
+
+    points: Points  # that wait for their light
+    probe: Probe  # rays to the surroundings
+    waiting: Waiting  # rays of bounces, toward the sun
+    third: Probe  # of a bounce, to the sky
+    into: Floats  # (n,): what base rays bring to a point
+    onto: Floats  # (n,): what top rays bring
+    words: NDArray[np.uint64]  # (4, WIDTH): random words of the points
+    sums: Floats  # (WIDTH, materials + 1, 2 * SUMS): what rays found (``bounces``)
+
+
+@njit(cache=True)
+def new_shading_workspace(wavelengths: int, materials: int) -> ShadingWorkspace:
+    """Room for the points of one packet."""
+    return ShadingWorkspace(
+        new_points(wavelengths),
+        new_probe(),
+        new_waiting(),
+        new_probe(),
+        np.zeros(wavelengths),
+        np.zeros(wavelengths),
+        np.zeros((4, WIDTH), np.uint64),
+        np.zeros((WIDTH, materials + 1, 2 * SUMS)),
+    )
+
+
+@njit(**ACCESS)
+def floored(surface: Surface) -> Surface:
+    """A surface whose coat shows the sun no smaller than it is."""
+    return (
+        surface[0],
+        surface[1],
+        surface[2],
+        max(surface[3], SUN_SLOPE_SQUARED),
+        surface[4],
+        surface[5],
+        surface[6],
+        surface[7],
+    )
+
+
+@njit(**ACCESS)
+def of_the_sun(
+    light: Light, surface: Surface, material: int, viewer: Triple, normal: Triple
+) -> tuple[float, float, float]:
+    """The terms of (n·l) f: that of the top layer, and those with C and C² of the base."""
+    toward = (light.toward_sun[0], light.toward_sun[1], light.toward_sun[2])
+    c_l, c_v, c_lv = dot(toward, normal), dot(viewer, normal), dot(toward, viewer)
+    if not (c_l > 0.0 and c_v > 0.0):
+        return 0.0, 0.0, 0.0
+    s = c_lv - c_l * c_v
+    t = max(c_l, c_v) if s > 0.0 else 1.0
+    orders = light.orders
+    first = (orders[material, CONSTANT] + orders[material, SLOPE] * s / t) / math.pi
+    second = orders[material, SQUARE] / math.pi
+    if surface[KIND] == LAMBERT:
+        return 0.0, first * c_l, second * c_l
+    h = (toward[0] + viewer[0], toward[1] + viewer[1], toward[2] + viewer[2])
+    square = max(dot(h, h), 1e-300)
+    tilt = cross(normal, h)
+    at_facet = reflectance(1.0, surface[IOR], surface[EXTINCTION], 0.5 * math.sqrt(square))
+    rough = surface[SLOPE_SQUARED]
+    top = at_facet * facets(rough, min(dot(tilt, tilt) / square, 1.0)) * visibility(rough, c_l, c_v)
+    base = into_base(surface, 1.0, at_facet, c_l, c_v)
+    return top * c_l, base * first * c_l, base * second * c_l
+
+
+@njit(**{**ACCESS, "forceinline": False})
+def add_sun(
+    view: SceneView, path: Path, light: Light, shading: ShadingWorkspace, glow: Floats
+) -> None:
+    """Add what the points send on of the sun's light."""
+    points, probe, own = shading.points, shading.probe, shading.points.spread
+    rays, words, sun = probe.packet.doubles, probe.packet.words, light.toward_sun
+    x, y, z = sun[0], sun[1], sun[2]
+    for lane in range(WIDTH):
+        for k in range(3):
+            rays[PLACE + k * WIDTH + lane] = own[START + k * WIDTH + lane]
+        rays[ALONG + lane] = x
+        rays[ALONG + WIDTH + lane] = y
+        rays[ALONG + 2 * WIDTH + lane] = z
+        rays[SENT + lane] = own[WHEN + lane]
+        probe.rows[NEAREST + lane] = own[LEAST + lane]
+    for lane in range(WIDTH):
+        up = own[UP + lane] * x + own[UP + WIDTH + lane] * y + own[UP + 2 * WIDTH + lane] * z
+        words[VALID + lane] = -1 if (up > 0.0) & (own[THERE + lane] > 0.0) else 0
+    send_all(view, probe)
+    ask_open(view, path, light, probe, True)  # neighbours, all to one side
+    for lane in range(points.filled[0]):
+        left = probe.rows[LEFT + lane]
+        if left == 0.0:
+            continue
+        material, ray = points.ids[lane, MATERIAL_OF], points.ids[lane, RAY_OF]
+        surface = floored(surface_at(path.surfaces, material))
+        a, b, c = triple(points.numbers, lane, ALONG_OF)
+        normal = triple(points.numbers, lane, NORMAL_OF)
+        top, first, second = of_the_sun(light, surface, material, (-a, -b, -c), normal)
+        for k in range(glow.shape[1]):
+            share = points.base[lane, k]
+            f = top * light.top[material, k] + (first + second * share) * share
+            glow[ray, k] += points.tint[lane, k] * left * f * light.sun[k]
+
+
+@njit(**ACCESS)
+def gather(light: Light, sums: Floats, first: int, result: Floats) -> None:
+    """Write what the rays of base or top bring to a point, and forget what they found."""
+    none = len(sums) - 1
+    sky, ground = sums[none, first + SKY], sums[none, first + GROUND]
+    for k in range(len(result)):
+        result[k] = sky * light.sky[k] + ground * light.ground[k]
+    for material in range(len(sums)):
+        met = sums[material, first + MET]
+        if met == 0.0:
+            continue
+        if material < none:
+            sun, sky = sums[material, first + SUN], sums[material, first + SKY]
+            ground = sums[material, first + GROUND]
+            for k in range(len(result)):
+                around = sky * light.sky[k] + ground * light.ground[k]
+                result[k] += sun * light.sunlit[material, k] + light.bounce[material, k] * around
+            if light.has_emission[material]:
+                for k in range(len(result)):
+                    result[k] += met * light.emission[material, k]
+        for k in range(SUMS):
+            sums[material, first + k] = 0.0
+
+
+@njit(**{**ACCESS, "forceinline": False})
+def add_surroundings(
+    view: SceneView, path: Path, light: Light, shading: ShadingWorkspace, glow: Floats
+) -> None:
+    """Add what the points send on of the light of sky and surroundings."""
+    points = shading.points
+    coated, parallel = plan_rays(path, light, points), are_parallel(points.spread)
+    for index in range(light.rays):
+        alike = look_around(
+            view, path, light, points, shading.words, shading.probe, index, coated, parallel
+        )
+        ask(view, path, light, shading.probe, alike)
+        look_on(
+            view,
+            path,
+            light,
+            points,
+            shading.probe,
+            shading.waiting,
+            shading.third,
+            shading.sums,
+            index,
+        )
+        add_found(light, points, shading.probe, shading.third, shading.sums, index)
+    if shading.waiting.filled[0] > 0:
+        add_sunlight(view, path, light, shading.waiting, shading.sums)
+    for lane in range(points.filled[0]):
+        material, ray = points.ids[lane, MATERIAL_OF], points.ids[lane, RAY_OF]
+        base = points.spread[BASES + lane]
+        top = light.rays - base
+        if base > 0.0:
+            gather(light, shading.sums[lane], 0, shading.into)
+            share = through(path, points, lane, material) / base
+            for k in range(glow.shape[1]):
+                sent = share * points.base[lane, k] * shading.into[k]
+                glow[ray, k] += points.tint[lane, k] * sent
+        if top > 0.0:
+            gather(light, shading.sums[lane], TOP, shading.onto)
+            for k in range(glow.shape[1]):
+                sent = light.top[material, k] * shading.onto[k] / top
+                glow[ray, k] += points.tint[lane, k] * sent
+
+
+@njit(**ACCESS)
+def through(path: Path, points: Points, lane: int, material: int) -> float:
+    """The share of light that the coat of a point lets through on the way to the viewer."""
+    surface = surface_at(path.surfaces, material)
+    if surface[KIND] == LAMBERT:
+        return 1.0
+    along, normal = triple(points.numbers, lane, ALONG_OF), triple(points.numbers, lane, NORMAL_OF)
+    cosine = min(max(-dot(along, normal), 0.0), 1.0)
+    return float(1.0 - reflectance(1.0, surface[IOR], surface[EXTINCTION], cosine))
+
+
+@njit(**{**ACCESS, "forceinline": False})
+def light_points(
+    view: SceneView, path: Path, light: Light, shading: ShadingWorkspace, glow: Floats
+) -> None:
+    """Add the light of all points that wait to what their rays see, and forget them."""
+    points = shading.points
+    spread_out(points)
+    if light.is_sunny:
+        add_sun(view, path, light, shading, glow)
+    add_surroundings(view, path, light, shading, glow)
+    for lane in range(points.filled[0]):
+        material, ray = points.ids[lane, MATERIAL_OF], points.ids[lane, RAY_OF]
+        if light.has_emission[material]:
+            for k in range(glow.shape[1]):
+                glow[ray, k] += points.tint[lane, k] * light.emission[material, k]
+    points.filled[0] = 0

@@ -1,0 +1,286 @@
+"""What becomes of tubes at surfaces: what they meet there, and the tubes that go on from there."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.kernels.compiling import njit
+from sensor_models.kernels.math.memory import float32_at
+from sensor_models.kernels.math.rotations import Triple, cross, dot
+from sensor_models.kernels.radar.compiling import CALLED
+from sensor_models.kernels.radar.fields import INDEXED, coherent, pane, squared
+from sensor_models.kernels.radar.mirrors import go_on, is_shown, judge, send_over_mirrors
+from sensor_models.kernels.radar.ray_tubes import (
+    APART,
+    AZIMUTH,
+    BACK_IM,
+    BACK_RE,
+    DEPTH,
+    ELEVATION,
+    EVENTS,
+    FIELD_IM,
+    FIELD_RE,
+    IN_PANE,
+    LEAST_POWER,
+    MOST_EVENTS,
+    NUMBERS,
+    PANE,
+    ROOT_GAIN,
+    STACK,
+    STRAIGHT,
+    Sender,
+    get_triple,
+    put_triple,
+    root_from_tangents,
+)
+from sensor_models.kernels.radar.reflectors import (
+    Plane,
+    Reflectors,
+    plane_of,
+    velocity_at,
+    zone_room,
+)
+from sensor_models.kernels.radar.scattering import (
+    ARRIVAL,
+    AT,
+    COSINE,
+    DIFFUSELY,
+    GIVEN,
+    HIT,
+    INDEX_IM,
+    INDEX_RE,
+    INSIDE,
+    KIND,
+    LEFT,
+    NORMAL,
+    OWNER,
+    POINT,
+    POWER,
+    ROOM,
+    RP_IM,
+    RP_RE,
+    RS_IM,
+    RS_RE,
+    SIDE,
+    SIZE,
+    THICKNESS,
+    TP_IM,
+    TP_RE,
+    TS_IM,
+    TS_RE,
+    VELOCITY,
+    WAY,
+    find_coefficients,
+    reach_planes,
+    reflect,
+    send_back,
+    tell_sight,
+)
+from sensor_models.kernels.radar.simd import BYTES, copy_eight
+from sensor_models.kernels.tracing.embree import WIDTH
+from sensor_models.kernels.tracing.hits import (
+    hit_distance,
+    hit_entity,
+    hit_material,
+    hit_owner,
+    hit_primitive,
+    is_hit,
+)
+from sensor_models.kernels.tracing.packets import ACCESS, Packet, is_valid
+from sensor_models.kernels.tracing.scene_view import SceneView
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@njit(**ACCESS)
+def thickness_at(reflectors: Reflectors, owner: int, face: int) -> float:
+    """The thickness of the pane that a facet is one side of, 0 for none."""
+    address = reflectors.thickness[owner]
+    return 0.0 if address == 0 else float(float32_at(address, face))
+
+
+@njit(**CALLED)
+def note_facets(
+    view: SceneView,
+    sender: Sender,
+    reflectors: Reflectors,
+    packet: Packet,
+    numbers: Floats,
+    entities: Ints,
+) -> int:
+    """Note what facets the tubes of a packet met; how many tubes met one."""
+    last_owner, last_face, found = -1, -1, 0
+    plane, material, entity = Plane((0.0, 0.0, 1.0), (0.0, 0.0, 1.0)), 0, 0
+    kind = thickness = rms = given = room = 0.0
+    index = 0j
+    for lane in range(WIDTH):
+        numbers[HIT + lane] = numbers[INSIDE + lane] = 0.0
+        if not (is_valid(packet, lane) and is_hit(packet, lane)):
+            continue
+        found += 1
+        numbers[HIT + lane] = 1.0
+        owner, face = hit_owner(packet, lane), hit_primitive(packet, lane)
+        if owner != last_owner or face != last_face:  # neighbours often meet the same one
+            last_owner, last_face = owner, face
+            plane = plane_of(view, reflectors, owner, face, sender.place)
+            thickness = thickness_at(reflectors, owner, face)
+            entity, material = hit_entity(view, packet, lane), hit_material(view, packet, lane)
+            kind, index = float(reflectors.kind[material]), reflectors.indices[material]
+            rms, given = reflectors.rms[material], reflectors.diffuse[material]
+            room = zone_room(reflectors, owner, face, sender.wavenumber)
+        put_triple(numbers, NORMAL + lane, plane.normal)
+        put_triple(numbers, POINT + lane, plane.point)
+        numbers[KIND + lane], numbers[THICKNESS + lane] = kind, thickness
+        numbers[INDEX_RE + lane], numbers[INDEX_IM + lane] = index.real, index.imag
+        numbers[LEFT + lane], numbers[GIVEN + lane] = rms, given
+        numbers[OWNER + lane], entities[lane] = owner, entity
+        numbers[ROOM + lane], numbers[SIZE + lane] = room, reflectors.sizes[owner]
+        near = hit_distance(packet, lane) <= numbers[IN_PANE + lane]
+        numbers[INSIDE + lane] = 1.0 if near and numbers[PANE + lane] == owner else 0.0
+    return found
+
+
+@njit(**CALLED)
+def answer(view: SceneView, sender: Sender, motions: Floats, numbers: Floats) -> None:
+    """Have the tubes of a packet answer, as if the receiver were in sight of all."""
+    reach_planes(sender, numbers)
+    for lane in range(WIDTH):
+        rms = numbers[LEFT + lane]
+        left = coherent(rms, numbers[COSINE + lane], sender.wavenumber) if rms > 0.0 else 1.0
+        numbers[LEFT + lane] = left
+    find_coefficients(numbers)
+    for lane in range(WIDTH):
+        put_triple(numbers, VELOCITY + lane, (0.0, 0.0, 0.0))
+        if numbers[HIT + lane] == 0.0:
+            continue
+        if numbers[THICKNESS + lane] > 0.0:
+            _see_pane(sender, numbers, lane)
+        owner = int(numbers[OWNER + lane])
+        if view.body_of[owner] >= 0:
+            place = get_triple(numbers, AT + lane)
+            put_triple(numbers, VELOCITY + lane, velocity_at(view, motions, owner, place))
+        numbers[ARRIVAL + lane] = numbers[ROOT_GAIN + lane]
+        if numbers[STRAIGHT + lane] == 0.0:
+            azimuth, elevation = numbers[AZIMUTH + lane], numbers[ELEVATION + lane]
+            gain = root_from_tangents(sender.pattern, azimuth, elevation)
+            numbers[ARRIVAL + lane] = gain
+    reflect(numbers)
+    returns = judge(numbers)
+    send_back(sender, numbers)
+    if returns:
+        send_over_mirrors(sender, numbers)
+    tell_sight(numbers)
+
+
+@njit(**CALLED)
+def _see_pane(sender: Sender, numbers: Floats, lane: int) -> None:
+    """Reflect at a pane, not at a face, and let through what it does."""
+    index = complex(numbers[INDEX_RE + lane], numbers[INDEX_IM + lane])
+    if numbers[KIND + lane] != INDEXED:
+        return
+    thickness, cosine = numbers[THICKNESS + lane], numbers[COSINE + lane]
+    r_s, r_p, t_s, t_p = pane(index, cosine, thickness, sender.wavenumber)
+    left = numbers[LEFT + lane]
+    numbers[RS_RE + lane], numbers[RS_IM + lane] = left * r_s.real, left * r_s.imag
+    numbers[RP_RE + lane], numbers[RP_IM + lane] = left * r_p.real, left * r_p.imag
+    if math.isnan(numbers[GIVEN + lane]):
+        share = 0.5 * (squared(r_s) + squared(r_p))
+        numbers[DIFFUSELY + lane] = share * (1.0 - left * left)
+    numbers[TS_RE + lane], numbers[TS_IM + lane] = t_s.real, t_s.imag
+    numbers[TP_RE + lane], numbers[TP_IM + lane] = t_p.real, t_p.imag
+
+
+@njit(**ACCESS)
+def _push(waiting: Floats, filled: Ints, numbers: Floats, lane: int) -> int:
+    """Have a copy of a tube wait; its row, -1 if there is no room."""
+    row: int = filled[0]
+    if row >= STACK:
+        filled[1] += 1
+        return -1
+    filled[0] = row + 1
+    for k in range(NUMBERS):
+        waiting[k * APART + row] = numbers[k * WIDTH + lane]
+    return row
+
+
+@njit(**ACCESS)
+def _push_all(waiting: Floats, filled: Ints, numbers: Floats) -> None:
+    """Have copies of all tubes of a packet wait, for whom there is room."""
+    target, source = waiting.ctypes.data + 8 * filled[0], numbers.ctypes.data
+    filled[0] += WIDTH
+    for k in range(NUMBERS):
+        for part in range(0, 8 * WIDTH, BYTES):
+            copy_eight(target + 8 * APART * k + part, source + 8 * WIDTH * k + part)
+
+
+@njit(**CALLED)
+def follow(sender: Sender, numbers: Floats, waiting: Floats, filled: Ints) -> None:
+    """Have what goes on from a packet's surfaces wait: behind panes, and from mirrors."""
+    going = 0
+    for lane in range(WIDTH):
+        if numbers[HIT + lane] == 0.0:
+            continue
+        numbers[EVENTS + lane] += 1.0
+        numbers[PANE + lane] = -1.0
+        if numbers[EVENTS + lane] >= MOST_EVENTS:
+            numbers[HIT + lane] = 0.0
+        elif (
+            numbers[INSIDE + lane] != 0.0
+        ):  # the other side of a pane, which has been reckoned with
+            _push(waiting, filled, numbers, lane)
+            numbers[HIT + lane] = 0.0
+        else:
+            _go_through(numbers, lane, waiting, filled)
+            numbers[DEPTH + lane] += 1.0
+            most = sender.most_bounces + (1 if is_shown(numbers, lane) else 0)
+            on = numbers[DEPTH + lane] < most and numbers[POWER + lane] > LEAST_POWER
+            numbers[HIT + lane] = 1.0 if on else 0.0
+            going += 1 if on else 0
+    if going == 0:
+        return
+    go_on(sender, numbers)
+    if going == WIDTH and filled[0] + WIDTH <= STACK:
+        _push_all(waiting, filled, numbers)
+        return
+    for lane in range(WIDTH):
+        if numbers[HIT + lane] != 0.0:
+            _push(waiting, filled, numbers, lane)
+
+
+@njit(**ACCESS)
+def _place(number: int, row: int) -> int:
+    """Where a number of a tube is that waits."""
+    return number // WIDTH * APART + row
+
+
+@njit(**CALLED)
+def _go_through(numbers: Floats, lane: int, waiting: Floats, filled: Ints) -> None:
+    """Have a tube go on behind a pane, if that leaves anything of it."""
+    t_s = complex(numbers[TS_RE + lane], numbers[TS_IM + lane])
+    t_p = complex(numbers[TP_RE + lane], numbers[TP_IM + lane])
+    if t_s == 0j and t_p == 0j:
+        return
+    side, way = get_triple(numbers, SIDE + lane), get_triple(numbers, WAY + lane)
+    upright: Triple = cross(side, way)
+    re, im = get_triple(numbers, FIELD_RE + lane), get_triple(numbers, FIELD_IM + lane)
+    along = complex(dot(re, side), dot(im, side))
+    up = complex(dot(re, upright), dot(im, upright))
+    s, p = t_s * along, t_p * up
+    if squared(s) + squared(p) <= LEAST_POWER:
+        return
+    row = _push(waiting, filled, numbers, lane)
+    if row < 0:
+        return
+    for axis in range(3):
+        re_at, im_at = FIELD_RE + axis * WIDTH, FIELD_IM + axis * WIDTH
+        waiting[_place(re_at, row)] = s.real * side[axis] + p.real * upright[axis]
+        waiting[_place(im_at, row)] = s.imag * side[axis] + p.imag * upright[axis]
+    # What the pane leaves of the field, as it will of what comes back.
+    through = s * along.conjugate() + p * up.conjugate()
+    through = through / (squared(along) + squared(up))
+    back = complex(numbers[BACK_RE + lane], numbers[BACK_IM + lane]) * through
+    waiting[_place(BACK_RE, row)], waiting[_place(BACK_IM, row)] = back.real, back.imag
+    behind = 1.05 * numbers[THICKNESS + lane] / numbers[COSINE + lane] + 1e-4
+    waiting[_place(IN_PANE, row)], waiting[_place(PANE, row)] = behind, numbers[OWNER + lane]

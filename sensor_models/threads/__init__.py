@@ -1,0 +1,1 @@
+"""Threads that kernels run on."""

@@ -1,0 +1,222 @@
+"""What the documents show works as shown."""
+
+import itertools
+import math
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+import build_fmus
+from sensor_models import catalog
+from sensor_models.core.spec import scalars_of
+
+ROOT = Path(build_fmus.__file__).parent
+
+
+def test_fmpy_example_of_the_readme_runs(fmu_directory: Path, tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    example = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)[0]
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "fmus").symlink_to(fmu_directory)
+    command = [sys.executable, "-c", example]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    _, position, _, sample_time = map(float, done.stdout.splitlines()[-1].strip("()").split(","))
+    degree = 2.0 * math.pi / 360.0
+    assert abs(position - 3.0 * sample_time) < degree + 5e-3  # one code, and 5 times the noise
+
+
+def test_example_of_scenes_runs() -> None:
+    page = (ROOT / "docs" / "scenes.md").read_text(encoding="utf-8")
+    example = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
+    command = [sys.executable, "-c", example]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"nearest \d+\.\d\d m, entity \d+\n", done.stdout)
+
+
+def test_example_of_packets_writes_them_with_their_metadata(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "messages.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    command = [sys.executable, "-c", example]
+    subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    packet = 32 + 16 * (12 + 12 * 128) + 32
+    assert (tmp_path / "os1.pcap").stat().st_size == 24 + 64 * (16 + 14 + 20 + 8 + packet)
+    assert '"RNG19_RFL8_SIG16_NIR16"' in (tmp_path / "os1.json").read_text()
+
+
+def test_imu_example_draws(tmp_path: Path) -> None:
+    script = ROOT / "examples" / "imu.py"
+    arguments = ["--hours", "0.02", "--preset", "ADIS16470", "--output", str(tmp_path)]
+    command = [sys.executable, str(script), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "imu.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_wheel_example_draws_and_records(fmu_directory: Path, tmp_path: Path) -> None:
+    script = ROOT / "examples" / "wheel.py"
+    command = [sys.executable, str(script), "--fmus", str(fmu_directory), "--output", str(tmp_path)]
+    for _ in range(2):  # a second run replaces what the first one wrote
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "wheel.png").read_bytes().startswith(b"\x89PNG")
+    (record,) = tmp_path.glob("*encoder*.parquet")
+    table = pyarrow.parquet.read_table(record)
+    assert table.num_rows == 24_001  # 12 s at 2000 Hz, both ends included
+    stuck = table.filter(
+        (pyarrow.compute.field("time") > 7.05) & (pyarrow.compute.field("time") < 7.95)
+    )
+    assert len(set(stuck["position"].to_pylist())) == 1
+
+
+def test_readme_shows_every_fmu() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name in build_fmus.fmu_sources():
+        assert re.search(rf"^\| (`\w+`, )*`{name}`(, `\w+`)* \|", readme, re.MULTILINE)
+
+
+def rows_of_choices() -> list[tuple[list[str], list[str], dict[str, int]]]:
+    """The table of choices: names, sensors, and the numbers of the items."""
+    page = (ROOT / "docs" / "masters.md").read_text(encoding="utf-8")
+    table = page.partition("## Numbers of choices")[2]
+    found = re.findall(r"^\| (`.+?) \| (.+?) \| (.+?) \|$", table, re.MULTILINE)
+    return [
+        (
+            re.findall("`([^`]+)`", names),
+            re.findall("`([^`]+)`", sensors),
+            {item: int(number) for number, item in re.findall(r"(\d+) (\w+)", items)},
+        )
+        for names, sensors, items in found
+    ]
+
+
+def choices_of(sensor: str) -> dict[str, dict[str, int]]:
+    """The choices of a sensor by their names."""
+    return {
+        name: {item.name: item.value for item in quantity.choices}
+        for name, quantity, _ in scalars_of(catalog.spec_of(sensor).groups())
+        if quantity.choices is not None
+    }
+
+
+def meant_by(name: str) -> list[str]:
+    """The names that one with braces stands for."""
+    parts = re.split(r"\{(.+?)\}", name)
+    options = [part.split(",") if k % 2 else [part] for k, part in enumerate(parts)]
+    return ["".join(chosen) for chosen in itertools.product(*options)]
+
+
+def test_numbers_of_choices_in_the_document_are_those_of_the_sensors() -> None:
+    rows = rows_of_choices()
+    assert len(rows) > 20
+    for names, sensors, numbers in rows:
+        for name, sensor in itertools.product(names, sensors):
+            for meant in meant_by(name):
+                assert choices_of(sensor).get(meant) == numbers, (sensor, meant)
+
+
+@pytest.mark.parametrize("sensor", catalog.names())
+def test_every_choice_of_a_sensor_is_in_the_document(sensor: str) -> None:
+    rows = rows_of_choices()
+    listed = {
+        meant
+        for names, sensors, _ in rows
+        if sensor in sensors
+        for name in names
+        for meant in meant_by(name)
+    }
+    assert listed == choices_of(sensor).keys()
+
+
+#: The keywords of Modelica 3.6.
+MODELICA = frozenset(
+    [
+        "algorithm",
+        "and",
+        "annotation",
+        "block",
+        "break",
+        "class",
+        "connect",
+        "connector",
+        "constant",
+        "constrainedby",
+        "der",
+        "discrete",
+        "each",
+        "else",
+        "elseif",
+        "elsewhen",
+        "encapsulated",
+        "end",
+        "enumeration",
+        "equation",
+        "expandable",
+        "extends",
+        "external",
+        "false",
+        "final",
+        "flow",
+        "for",
+        "function",
+        "if",
+        "import",
+        "impure",
+        "in",
+        "initial",
+        "inner",
+        "input",
+        "loop",
+        "model",
+        "not",
+        "operator",
+        "or",
+        "outer",
+        "output",
+        "package",
+        "parameter",
+        "partial",
+        "protected",
+        "public",
+        "pure",
+        "record",
+        "redeclare",
+        "replaceable",
+        "return",
+        "stream",
+        "then",
+        "true",
+        "type",
+        "when",
+        "while",
+        "within",
+    ]
+)
+
+
+def words_of_modelica() -> dict[str, set[str]]:
+    """The parts of names that are words of Modelica, with their variables, or with their groups."""
+    found: dict[str, set[str]] = {}
+    for source in build_fmus.fmu_sources().values():
+        for variable in source.model.table().variables:
+            *groups, last = variable.name.split(".")
+            if last in MODELICA:
+                found.setdefault(last, set()).add(variable.name)
+            for place, group in enumerate(groups):
+                if group in MODELICA:
+                    found.setdefault(group, set()).add(".".join([*groups[: place + 1], "*"]))
+    return found
+
+
+def test_words_of_modelica_in_the_document_are_those_in_names() -> None:
+    page = (ROOT / "docs" / "masters.md").read_text(encoding="utf-8")
+    table = page.partition("## Names that are words of Modelica")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \|$", table, re.MULTILINE)
+    assert {word: set(re.findall("`([^`]+)`", names)) for word, names in rows} == (
+        words_of_modelica()
+    )

@@ -1,0 +1,12 @@
+"""A short fuzz of worlds of others; ``python -m tests.fuzz.worlds`` is the long one."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.worlds import run
+
+
+@pytest.mark.parametrize(("kind", "count"), [("mjcf", 6), ("urdf", 6), ("gltf", 150)])
+def test_damaged_worlds_are_read_or_refused(tmp_path: Path, kind: str, count: int) -> None:
+    assert list(run(kind, 2, count, tmp_path)) == []

@@ -1,0 +1,264 @@
+"""What a ray-traced radar sees over a ground and in mirrors, against image theory."""
+
+import math
+
+import numpy as np
+import pytest
+
+from sensor_models.kernels.radar.fields import pane, reflection
+from sensor_models.radar.ray_parameters import (
+    AntennaParameters,
+    FieldParameters,
+    Polarization,
+    RayTracedParameters,
+    TracingParameters,
+)
+from sensor_models.radar.ray_traced import RayTracedRadar
+from sensor_models.radar.surfaces import plane_extents
+from sensor_models.scene.model import Material, Mesh, SurfaceKind, SurfaceParameters
+from sensor_models.scene.tracing import RayScene
+from tests import radar_images as images
+from tests import radar_range as range_
+from tests.radar_range import METAL, WAVELENGTH, decibel
+
+WAVENUMBER = 2.0 * math.pi / WAVELENGTH
+#: An index of asphalt under a film of water.
+WET = 4.0 - 1.5j
+PLATE = 4.0 * math.pi * 0.1**4 / WAVELENGTH**2
+SPHERE = math.pi * 0.1**2
+#: With facets that are 0.03 mm from the sphere: those of 0.11 mm differ by 1 dB from way to way.
+FINE_BALL = range_.ball(0.1, 6)
+SHAPES = {
+    "plate": (range_.plate(), PLATE),
+    "sphere": (range_.ball(0.1, 5), SPHERE),
+    "corner": (range_.corner(), PLATE / 3.0),
+}
+
+
+def of_index(index: complex | None) -> Material:
+    return METAL if index is None else range_.matter(ior=index.real, extinction=-index.imag)
+
+
+def radar_of(
+    polarization: Polarization, fov: tuple[float, float], bounces: int = 3
+) -> RayTracedRadar:
+    """By all defaults but for the pattern, where rays are sent, and how far they are followed."""
+    own = RayTracedParameters(
+        antenna=AntennaParameters(pattern="isotropic", polarization=polarization),
+        tracing=TracingParameters(noise=False, max_bounces=bounces),
+        fov=FieldParameters(*fov),
+    )
+    return RayTracedRadar(own)
+
+
+def seen(radar: RayTracedRadar, things, distance: float, frame: int = 0) -> float:
+    """The cross section of all that comes back from about a distance."""
+    with RayScene(range_.scene_of(*things), threads=1) as rays:
+        rows = radar.trace(rays, range_.still(), frame).numbers
+    rows = rows[np.abs(rows[:, 2] - 2.0 * distance) < 1.2]
+    phases = np.exp(2j * np.pi * (rows[:, 2] / WAVELENGTH % 1.0))
+    whole = ((rows[:, 0] + 1j * rows[:, 1]) * phases).sum()
+    return abs(whole) ** 2 / radar.radio.received(1.0, distance)
+
+
+def over_ground(shape, distance, height, of_target, polarization, index, bounces=3) -> float:
+    """The cross section of a shape on a pole over a ground, the radar ``height`` over it."""
+    ground = range_.triangles(range_.quad((1, -6, -height), (distance + 20, 0, 0), (0, 12, 0)))
+    low = (height + of_target) / distance + 0.02
+    radar = radar_of(polarization, (0.02, low), bounces)
+    things = (
+        (ground, np.eye(4), of_index(index), -1),
+        (shape, range_.placed((distance, 0, of_target - height)), METAL, -1),
+    )
+    return seen(radar, things, distance)
+
+
+@pytest.mark.parametrize("of_target", [0.2, 0.5, 1.0])
+@pytest.mark.parametrize("index", [None, WET])
+@pytest.mark.parametrize("polarization", [Polarization.vv, Polarization.hh])
+def test_lobes_of_a_sphere_over_a_ground(polarization, index, of_target: float) -> None:
+    """Nulls included: the four ways of image theory, each by geometric optics of the sphere.
+
+    Theory has no ways that meet the sphere twice, of three surfaces. At 0.2 m, 0.1 m over the
+    ground, these are a tenth of the direct one; so two surfaces are followed here.
+    """
+    plane = images.Plane(np.array([0.0, 0.0, -0.5]), np.array([0.0, 0.0, 1.0]), index)
+    axis = np.array([0.0, 0.0, 1.0] if polarization == Polarization.vv else [0.0, 1.0, 0.0])
+    distances = np.linspace(12.1, 29.7, 7)
+    closed, found = [], []
+    for distance in distances:
+        centre = np.array([distance, 0.0, of_target - 0.5])
+        ways = images.sphere_over(plane, centre, 0.1, np.zeros(3), axis, WAVELENGTH)
+        closed.append(abs(sum(ways)) ** 2)
+        section = over_ground(FINE_BALL, distance, 0.5, of_target, polarization, index, 2)
+        found.append(section / SPHERE)
+    levels, theory = decibel(np.array(found)), decibel(np.array(closed))
+    assert np.corrcoef(levels, theory)[0, 1] > 0.95
+    assert math.sqrt(float(((levels - theory) ** 2).mean())) < 1.5
+
+
+@pytest.mark.parametrize(
+    ("side", "polarization", "index", "distance"),
+    [
+        (0.1, Polarization.vv, None, 15.3),
+        (0.1, Polarization.hh, None, 20.0),
+        (0.05, Polarization.vv, WET, 20.0),
+        (0.05, Polarization.vv, WET, 12.0),
+    ],
+)
+def test_a_corner_over_a_ground(side, polarization, index, distance: float) -> None:
+    """It returns more to where a wave came from than aside, so e counts less than e^2."""
+    shape = range_.corner(side)
+    found = over_ground(shape, distance, 0.5, 0.5, polarization, index)
+    corners = (shape[0] + [distance, 0.0, 0.0])[np.array(shape[1])]
+    plane = images.Plane(np.array([0.0, 0.0, -0.5]), np.array([0.0, 0.0, 1.0]), index)
+    axis = np.array([0.0, 0.0, 1.0] if polarization == Polarization.vv else [0.0, 1.0, 0.0])
+    theory, _, parts = images.section_over(
+        plane, corners, np.zeros(3), axis, 2.2 * side, WAVELENGTH / 4.0, WAVELENGTH
+    )
+    assert abs(parts[1]) < 0.7 * abs(parts[0])
+    assert decibel(found / theory) == pytest.approx(0.0, abs=1.0)
+
+
+def in_mirror(shape, ahead, aside, index=None, polarization=Polarization.vv) -> float:
+    """The cross section of a shape that is seen in an upright mirror of 2 m at 45 degrees alone."""
+    along = np.array([1.0, 1.0, 0.0]) / math.sqrt(2.0)
+    begin = np.array([ahead, 0.0, -1.0]) - along
+    mirror = range_.triangles(range_.quad(begin, 2.0 * along, (0.0, 0.0, 2.0)))
+    facing = range_.turned(0.5 * math.pi)
+    things = (
+        (mirror, np.eye(4), of_index(index), -1),
+        (shape, range_.placed((ahead, aside, 0.0), facing), METAL, -1),
+    )
+    return seen(radar_of(polarization, (0.1, 0.1)), things, ahead + aside)
+
+
+@pytest.mark.parametrize("name", list(SHAPES))
+@pytest.mark.parametrize(("ahead", "aside"), [(6.0, 4.0), (10.0, 8.0), (15.0, 12.0)])
+def test_what_a_mirror_shows_is_as_bright_as_at_that_length(name, ahead, aside) -> None:
+    shape, closed = SHAPES[name]
+    assert decibel(in_mirror(shape, ahead, aside) / closed) == pytest.approx(0.0, abs=1.0)
+
+
+@pytest.mark.parametrize("polarization", [Polarization.vv, Polarization.hh])
+def test_the_ghost_in_a_wall_of_brick_has_its_fresnel_factor_twice(polarization) -> None:
+    index = 1.9774 - 0.0028j
+    r_s, r_p = reflection(index, math.cos(0.25 * math.pi))
+    factor = abs(r_s if polarization == Polarization.vv else r_p) ** 4
+    for name, (shape, closed) in SHAPES.items():
+        found = in_mirror(shape, 10.0, 8.0, index, polarization)
+        assert decibel(found / (closed * factor)) == pytest.approx(0.0, abs=1.0), name
+
+
+def test_mirrors_that_make_a_corner_count_once() -> None:
+    """Two plates of 0.4 m at 8 m are mirrors to each other; each order is another ray's."""
+    shape, distance, half = range_.dihedral(0.4), 8.0, 0.05
+    things = ((shape, range_.placed((distance, 0, 0)), METAL, -1),)
+    with RayScene(range_.scene_of(*things), threads=1) as rays:
+        radar = range_.radar_of(jitter=0.01)
+        window = (-half, -half, half, half)
+        width = WAVELENGTH / distance
+        paths = range_.tubes_of(radar, rays, range_.still(), window, width)
+    found = range_.cross_section(radar, paths, distance)
+    corners = (shape[0] + [distance, 0.0, 0.0])[np.array(shape[1])]
+    place = np.zeros(3)
+
+    def wave(points):
+        return images.polarised(images.unit(points), np.array([0.0, 0.0, 1.0]))
+
+    whole = images.scattered(corners, place, wave, place, wave, 0.64, WAVELENGTH / 3.0, WAVENUMBER)
+    far = float(np.linalg.norm(corners.reshape(-1, 3).mean(axis=0)))
+    theory = abs(whole) ** 2 * (distance / far) ** 4
+    assert decibel(found / theory) == pytest.approx(0.0, abs=0.4)
+
+
+def test_a_sphere_before_a_mirror_is_seen_three_ways() -> None:
+    """Straight, half over the mirror both ways round, and all over it, with their lengths."""
+    wall = range_.triangles(range_.quad((2, 3, -3), (30, 0, 0), (0, 0, 6)))
+    things = (
+        (wall, np.eye(4), METAL, -1),
+        (SHAPES["sphere"][0], range_.placed((16.0, 0.0, 0.0)), METAL, -1),
+    )
+    radar = radar_of(Polarization.vv, (0.4, 0.01))
+    with RayScene(range_.scene_of(*things), threads=1) as rays:
+        rows = radar.trace(rays, range_.still(), 0).numbers
+    over = math.hypot(16.0, 6.0)
+    for length, ways in ((16.0, 1), (0.5 * (16.0 + over), 2), (over, 1)):
+        own = rows[np.abs(0.5 * rows[:, 2] + 0.1 - length) < 0.1]
+        sums = {}
+        for row in own:  # by where they leave and come from
+            way = tuple(np.round(row[[4, 6]], 1).tolist())
+            phase = np.exp(2j * np.pi * (row[2] / WAVELENGTH % 1.0))
+            sums[way] = sums.get(way, 0j) + (row[0] + 1j * row[1]) * phase
+        most = max(abs(whole) for whole in sums.values())
+        strong = [whole for whole in sums.values() if abs(whole) > 0.3 * most]
+        assert len(strong) == ways
+        for whole in strong:
+            section = abs(whole) ** 2 / radar.radio.received(1.0, length)
+            assert decibel(section / SPHERE) == pytest.approx(0.0, abs=1.0)
+
+
+def test_how_far_planes_reach() -> None:
+    """A square of two triangles, a strip, and two small squares far apart in one plane."""
+    square = range_.quad((0, 0, 0), (2, 0, 0), (0, 2, 0))
+    strip = range_.quad((0, 0, 1), (10, 0, 0), (0, 0.3, 0))
+    one, other = (range_.quad((x, 0, 3), (0.1, 0, 0), (0, 0.1, 0)) for x in (0.0, 8.0))
+    vertices, faces = range_.triangles(square, strip, one, other)
+    mesh = Mesh(vertices.astype(np.float32), faces.astype(np.uint32), np.zeros(8, np.int32))
+    assert plane_extents(mesh)[:4] == pytest.approx([2.0, 2.0, 0.3, 0.3], rel=1e-5)
+    assert (plane_extents(mesh)[4:] < 0.01).all()
+    empty = Mesh(np.zeros((0, 3), np.float32), np.zeros((0, 3), np.uint32), np.zeros(0, np.int32))
+    assert len(plane_extents(empty)) == 0
+
+
+def test_a_pane_sends_back_its_own_echo() -> None:
+    """As a plate of its size does, by the coefficient of both faces."""
+    thick, distance = 0.004, 20.0
+    numbers = range_.RadarParameters(ior=2.5, extinction=0.05)
+    light = {905e-9: SurfaceParameters()}
+    clear = Material("clear", SurfaceKind.dielectric, light, at_radar={WAVELENGTH: numbers})
+    h = 0.05
+    sheet = range_.triangles(
+        range_.quad((0, -h, -h), (0, 0, 2 * h), (0, 2 * h, 0)),
+        range_.quad((thick, -h, -h), (0, 2 * h, 0), (0, 0, 2 * h)),
+    )
+    radar = radar_of(Polarization.vv, (0.02, 0.02))
+    found = seen(radar, ((sheet, range_.placed((distance, 0, 0)), clear, -1),), distance)
+    r_s, _, _, _ = pane(2.5 - 0.05j, 1.0, thick, WAVENUMBER)
+    one_face = abs((1.0 - (2.5 - 0.05j)) / (1.0 + (2.5 - 0.05j))) ** 2
+    assert abs(10.0 * math.log10(abs(r_s) ** 2 / one_face)) > 1.0  # the two differ
+    assert decibel(found / (PLATE * abs(r_s) ** 2)) == pytest.approx(0.0, abs=0.4)
+
+
+@pytest.mark.parametrize(("side", "goes_on"), [(0.05, False), (0.6, True)])
+def test_tubes_go_on_from_a_facet_as_far_as_it_sends_rays(side: float, goes_on: bool) -> None:
+    """A plate turned by 45 degrees at 5 m, and another one 4 m beside it, where it would show it.
+
+    With 0.05 m the wave of the first one is wider than itself from 0.3 m on.
+    """
+    turn = range_.turned(-0.25 * math.pi)
+    things = (
+        (range_.plate(side), range_.placed((5.0, 0.0, 0.0), turn), METAL, -1),
+        (
+            range_.plate(0.3),
+            range_.placed((5.0, 4.0, 0.0), range_.turned(0.5 * math.pi)),
+            METAL,
+            -1,
+        ),
+    )
+    radar = radar_of(Polarization.vv, (0.1, 0.1))
+    with RayScene(range_.scene_of(*things), threads=1) as rays:
+        lengths = radar.trace(rays, range_.still(), 0).numbers[:, 2]
+    assert bool((lengths > 13.0).any()) == goes_on
+    assert (np.abs(lengths - 10.0) < 1.0).any()
+
+
+def test_what_is_hidden_takes_no_tubes() -> None:
+    wall = range_.triangles(range_.quad((5, -3, -3), (0, 6, 0), (0, 0, 6)))
+    ball = (SHAPES["sphere"][0], range_.placed((10.0, 0.0, 0.0)), METAL, -1)
+    radar, counts = radar_of(Polarization.vv, (0.1, 0.1)), []
+    for things in (((wall, np.eye(4), METAL, -1),), ((wall, np.eye(4), METAL, -1), ball), (ball,)):
+        with RayScene(range_.scene_of(*things), threads=1) as rays:
+            counts.append(radar.trace(rays, range_.still(), 0).tubes)
+    assert counts[1] == counts[0]
+    assert counts[2] > 1000
