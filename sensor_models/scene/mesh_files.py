@@ -63,11 +63,21 @@ def _kept_pieces(key: str, read_file: ReadFile) -> MeshFile | None:
     if found is None:
         return None
     about, arrays = found
-    others = ((kept.digest_of_data(read_file(name)), digest) for name, digest in about["others"])
-    if any(there != kept_then for there, kept_then in others):
+    if not all(_is_as_then(name, digest, read_file) for name, digest in about["others"]):
         return None
     classes = {"Piece": Piece, "Texture": Texture, "Wrap": Wrap}
     return MeshFile(*kept.from_description(about["content"], arrays, classes))
+
+
+def _is_as_then(name: str, digest: str, read_file: ReadFile) -> bool:
+    """Whether a file that a mesh file refers to has the content that it had.
+
+    One that cannot be read has not; whether the mesh file can do without it, its reader knows.
+    """
+    try:
+        return kept.digest_of_data(read_file(name)) == digest
+    except (SceneError, OSError):
+        return False
 
 
 def _read_anew(kind: str, key: str, data: bytes, read_file: ReadFile) -> MeshFile:

@@ -155,6 +155,17 @@ def test_a_picture_that_comes_later_is_seen(tmp_path: Path) -> None:
     check_gltf(scene_of(tmp_path, "m.gltf"))
 
 
+def test_a_picture_that_goes_is_missed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Also by a file of the same content elsewhere, for which the mesh was kept."""
+    (tmp_path / "m.gltf").write_text(json.dumps(gltf({"uri": "goes.png"})))
+    (tmp_path / "goes.png").write_bytes(picture())
+    check_gltf(scene_of(tmp_path, "m.gltf"))
+    (tmp_path / "goes.png").unlink()
+    with caplog.at_level(logging.WARNING):
+        assert scene_of(tmp_path, "m.gltf").textures == ()
+    assert "material 'twin' is shown without its picture" in caplog.text
+
+
 def test_an_obj_has_the_pictures_of_its_library(tmp_path: Path) -> None:
     (tmp_path / "maps").mkdir()
     (tmp_path / "maps" / "a b.jpg").write_bytes(picture("JPEG", np.full((4, 4, 3), 90, np.uint8)))
