@@ -125,16 +125,16 @@ def write_glb(file: Path, solid: Solid) -> None:
         "bufferViews": views,
         "buffers": [{"byteLength": sum(map(len, chunks))}],
     }
-    file.write_bytes(_glb(tree, b"".join(chunks)))
+    write_tree(file, tree, b"".join(chunks))
 
 
-def _glb(tree: dict[str, object], binary: bytes) -> bytes:
-    """The content of a binary glTF: its tree as JSON, and what that refers to."""
+def write_tree(file: Path, tree: dict[str, object], binary: bytes) -> None:
+    """Write a binary glTF: its tree as JSON, and what that refers to."""
     text = json.dumps(tree, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 4)
     content = struct.pack("<I4s", len(text), b"JSON") + text
     content += struct.pack("<I4s", len(binary), b"BIN\0") + binary
-    return struct.pack("<4sII", b"glTF", 2, 12 + len(content)) + content
+    file.write_bytes(struct.pack("<4sII", b"glTF", 2, 12 + len(content)) + content)
 
 
 def bush(seed: int, radius: float, height: float, leaves: int, leaf: float) -> Solid:

@@ -12,6 +12,8 @@ bodies, the mesh is built once and instanced.
 
 The id of a geometry in its scene is its owner: volumes first, then instances, in scene order.
 
+Shapes  A mesh that changes its shape has several sets of vertices, which Embree blends by the time
+        of a ray (``Bodies.phases``). Boxes around bodies hold all of them.
 Memory  Faces, materials, labels and normals stay in the arrays of the meshes and are read there
         by address. Embree holds copies of vertices and faces, and its hierarchy.
 Offset  Embree works in float32, which resolves 0.06 mm at 1 km and 0.5 m at the 6000 km of
@@ -84,6 +86,8 @@ class Acceleration:
         ]
         self.owners = [*(volume.instance for volume in scene.volumes), *scene.instances]
         self._transforms = _checked_transforms(self.owners, scene)
+        self._clips = [body.clip for body in scene.bodies]
+        self._clip_lengths = scene.clip_lengths
         #: Poses of the bodies as in the scene's manifest.
         self.poses = np.array([[*b.position, *b.orientation] for b in scene.bodies]).reshape(-1, 7)
         #: The scene with its bodies there.
@@ -99,8 +103,13 @@ class Acceleration:
             raise
         self.view = self.view_of(self.poses[np.newaxis], 0, 0)
 
-    def view_of(self, poses: Floats, first: int, spans: int) -> SceneView:
-        """The scene with its bodies at poses (knots, bodies, 7), see ``Bodies`` of the kernels."""
+    def view_of(
+        self, poses: Floats, first: int, spans: int, times: Floats | None = None
+    ) -> SceneView:
+        """The scene with its bodies at poses (knots, bodies, 7), see ``Bodies`` of the kernels.
+
+        ``times`` are those of the knots in s. Without them clips are at their first shape.
+        """
         bodies, count = self.view.bodies, len(self.poses)
         there = Bodies(
             bodies.scenes,
@@ -110,11 +119,23 @@ class Acceleration:
             np.empty_like(bodies.order),
             np.empty_like(bodies.groups),
             np.empty_like(bodies.boxes),
+            self._phases(len(poses), times),
             int(first),
             int(spans),
         )
         place_bodies(bodies.shapes, np.ascontiguousarray(poses, np.float64), there)
         return self.view._replace(bodies=there)
+
+    def _phases(self, knots: int, times: Floats | None) -> Floats:
+        """How far the clips of bodies are at knots; nothing if no body has one."""
+        if not self._clip_lengths.any():
+            return np.zeros((0, 0))
+        phases = np.zeros((knots, len(self._clips)))
+        if times is not None:
+            for body in np.flatnonzero(self._clip_lengths):
+                length = float(self._clip_lengths[body])
+                phases[:, body] = self._clips[body].phase_at(times, length)
+        return phases
 
     def _new_view(self, volumes: int) -> SceneView:
         count = len(self.owners)
@@ -148,7 +169,9 @@ class Acceleration:
         blocks, boxes = -(-count // BLOCK), np.zeros((count, 6))
         balls, groups = np.zeros((blocks, 4, BLOCK)), np.zeros((-(-blocks // BLOCK), 4, BLOCK))
         order, scenes = np.zeros(blocks * BLOCK, np.int64), np.zeros((count, 2), np.int64)
-        return Bodies(scenes, shapes, placed, balls, order, groups, boxes, 0, 0)
+        return Bodies(
+            scenes, shapes, placed, balls, order, groups, boxes, self._phases(1, None), 0, 0
+        )
 
     def _all_corners(self) -> Floats:
         """Corners of the boxes around all instances, in the world, as if no body were turned."""
@@ -161,7 +184,8 @@ class Acceleration:
     def _corners(self, owner: int) -> Floats:
         """Corners of the box around an instance, in the frame of its body or the world."""
         instance, matrix = self.owners[owner], self._transforms[owner]
-        vertices = self._meshes[instance.mesh].vertices
+        mesh = self._meshes[instance.mesh]
+        vertices = mesh.vertices if mesh.postures is None else mesh.postures.reshape(-1, 3)
         if len(vertices) == 0:
             vertices = np.zeros((1, 3), np.float32)
         sides = np.stack([vertices.min(axis=0), vertices.max(axis=0)]).astype(float)
@@ -239,20 +263,26 @@ class Acceleration:
     ) -> tuple[int, NDArray[np.uint16]]:
         """A geometry of triangles, and the orders of their corners."""
         geometry = library.rtcNewGeometry(self.device, embree.GEOMETRY_TRIANGLE)
-        vertices = self._buffer(
-            geometry, embree.BUFFER_VERTEX, embree.FORMAT_FLOAT3, len(mesh.vertices)
-        )
-        write_vertices(mesh.vertices, matrix, offset, vertices)
+        shapes = [mesh.vertices] if mesh.postures is None else list(mesh.postures)
+        if len(shapes) > 1:
+            library.rtcSetGeometryTimeStepCount(geometry, len(shapes))
+        count, first = len(mesh.vertices), 0
+        for slot, shape in enumerate(shapes):
+            vertices = self._buffer(
+                geometry, embree.BUFFER_VERTEX, embree.FORMAT_FLOAT3, count, slot
+            )
+            write_vertices(shape, matrix, offset, vertices)
+            first = first or vertices
         faces = self._buffer(geometry, embree.BUFFER_INDEX, embree.FORMAT_UINT3, len(mesh.faces))
         orders = np.empty(len(mesh.faces), np.uint16)
-        write_faces(mesh.faces, vertices, faces, orders)
+        write_faces(mesh.faces, first, faces, orders)
         library.rtcCommitGeometry(geometry)
         check(self.device, "reading a mesh")
         return int(geometry), orders
 
-    def _buffer(self, geometry: int, kind: int, layout: int, count: int) -> int:
+    def _buffer(self, geometry: int, kind: int, layout: int, count: int, slot: int = 0) -> int:
         """The address of a new buffer of triples; Embree pads it, as it reads beyond the end."""
-        address = library.rtcSetNewGeometryBuffer(geometry, kind, 0, layout, 12, count)
+        address = library.rtcSetNewGeometryBuffer(geometry, kind, slot, layout, 12, count)
         check(self.device, f"making room for {count} items")
         return int(address)
 

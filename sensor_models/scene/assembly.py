@@ -26,6 +26,7 @@ from sensor_models.scene.meshes import Source, build_mesh, is_closed
 from sensor_models.scene.model import (
     NO_LABEL,
     Body,
+    Clip,
     Instance,
     Joint,
     Material,
@@ -79,6 +80,7 @@ class Assembly:
         media = self._media()
         closed = cache(lambda name: is_closed(meshes[name]))  # many volumes may have one mesh
         instances = tuple(self._instances(numbers, meshes))
+        self._check_clips(list(meshes.values()), instances)
         volumes = tuple(
             self._volume(number, table, meshes, numbers, list(media), closed)
             for number, table in enumerate(manifest.volumes)
@@ -185,6 +187,8 @@ class Assembly:
     ) -> MediumVolume:
         key = f"volumes[{number}]"
         mesh = self._named(table.mesh, meshes, f"{key}.mesh", "mesh")
+        if mesh.postures is not None:
+            raise SceneError(self.path, f"{key}.mesh", f"{table.mesh!r} has a clip, no volume may")
         if not closed(table.mesh):
             reason = f"{table.mesh!r} is not closed, so it has no inside"
             raise SceneError(self.path, f"{key}.mesh", reason)
@@ -213,7 +217,23 @@ class Assembly:
             Joint(joint.name, joint.kind, _unit(joint.axis), joint.anchor, joint.start)
             for joint in table.joints
         )
-        return Body(table.name, table.position, orientation, parent, joints)
+        clip = Clip(table.clip.start, table.clip.rate, table.clip.loop)
+        return Body(table.name, table.position, orientation, parent, joints, clip)
+
+    def _check_clips(self, meshes: list[Mesh], instances: tuple[Instance, ...]) -> None:
+        """Refuse meshes that change their shape on no body, or differently on one."""
+        lengths: dict[int, float] = {}
+        for number, instance in enumerate(instances):
+            length = meshes[instance.mesh].clip_length
+            if length == 0.0:
+                continue
+            key = f"instance {instance.name or number}"
+            if instance.body < 0:
+                reason = "has a mesh with a clip, which only a body can have"
+                raise SceneError(self.path, key, reason)
+            if lengths.setdefault(instance.body, length) != length:
+                reason = f"has a clip of {length:g} s on a body with one of"
+                raise SceneError(self.path, key, f"{reason} {lengths[instance.body]:g} s")
 
     def _check_joints(self) -> None:
         """Refuse joints that have the name of another one, or of a body that is free."""

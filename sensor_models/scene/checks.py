@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.scene.errors import SceneError
+from sensor_models.scene.limits import MAX_POSTURES
 from sensor_models.scene.model import Mesh
 
 
@@ -20,6 +21,10 @@ def checked_mesh(mesh: Mesh, key: str, scene: str, materials: int) -> Mesh:
     known["face_material"] = _packed(mesh.face_material, np.int32, (len(faces),), key, scene)
     if mesh.face_label is not None:
         known["face_label"] = _packed(mesh.face_label, np.int32, (len(faces),), key, scene)
+    if mesh.postures is not None:
+        shape = (-1, *vertices.shape)
+        postures = known["postures"] = _packed(mesh.postures, np.float32, shape, key, scene)
+        _check_postures(postures, mesh.clip_length, key, scene)
     if mesh.vertex_normals is not None:
         known["vertex_normals"] = _packed(
             mesh.vertex_normals, np.float32, vertices.shape, key, scene
@@ -30,6 +35,18 @@ def checked_mesh(mesh: Mesh, key: str, scene: str, materials: int) -> Mesh:
         raise SceneError(scene, key, f"has vertex index {faces.max()} of {len(vertices)} vertices")
     _check_materials(known["face_material"], materials, key, scene)
     return dataclasses.replace(mesh, **known)
+
+
+def _check_postures(
+    postures: NDArray[np.float32], clip_length: float, key: str, scene: str
+) -> None:
+    if not 2 <= len(postures) <= MAX_POSTURES:
+        reason = f"has {len(postures)} postures, allowed are 2 to {MAX_POSTURES}"
+        raise SceneError(scene, key, reason)
+    if not 0.0 < clip_length < np.inf:
+        raise SceneError(scene, key, f"has a clip of {clip_length} s, allowed is more than 0")
+    if not np.isfinite(postures).all():
+        raise SceneError(scene, key, "has a posture with a vertex that is not finite")
 
 
 def _check_materials(indices: NDArray[np.int32], count: int, key: str, scene: str) -> None:

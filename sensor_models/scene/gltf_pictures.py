@@ -87,14 +87,18 @@ class GltfPictures:
             return uri, self._read_file(unquote(uri))
         return name, _decoded(uri)
 
+    def buffer(self, number: int) -> bytes:
+        """The bytes of a buffer: in the file, as text, or in a file of its own."""
+        buffer = self._tree["buffers"][number]
+        if "uri" not in buffer:
+            return self._chunk
+        uri = str(buffer["uri"])
+        return _decoded(uri) if uri.startswith("data:") else self._read_file(unquote(uri))
+
     def _view(self, number: int) -> bytes:
         view = self._tree["bufferViews"][number]
         start, length = int(view.get("byteOffset", 0)), int(view["byteLength"])
-        buffer = self._tree["buffers"][view["buffer"]]
-        data = self._chunk
-        if "uri" in buffer:
-            uri = str(buffer["uri"])
-            data = _decoded(uri) if uri.startswith("data:") else self._read_file(unquote(uri))
+        data = self.buffer(view["buffer"])
         if start < 0 or not 0 <= length <= len(data) - start:
             raise MeshFileError(f"bufferViews[{number}] goes beyond its buffer")
         return data[start : start + length]

@@ -70,11 +70,16 @@ def plain_tree(tree: Any, stored: int, laid_by: Mapping[int, str] = MappingProxy
         name = str(material.get("name", ""))
         tree["materials"][number] = {"name": marked(name, number) if number in laid_by else name}
     _strip(tree, laid_by)
+    check_tree(tree, stored)
+    _split_meshes(tree)
+    return tree
+
+
+def check_tree(tree: Any, stored: int) -> None:
+    """Refuse a tree that asks for more than its bytes may, or whose nodes are no trees."""
     _check_bytes(tree, stored)
     _check_uses(tree, stored)
     _check_steps(tree.get("nodes", []))
-    _split_meshes(tree)
-    return tree
 
 
 def marked(name: str, number: int) -> str:

@@ -47,6 +47,7 @@ class MovingBodies(NamedTuple):
     poses: Floats  # (knots, bodies, 7), quaternions of unit length
     first: int = 0  # number of the first knot in the frame
     spans: int = 0  # 0 if all bodies rest; each has one pose then
+    times: Floats | None = None  # (knots,), s: for bodies that change their shape; None for 0
 
 
 class SeenBodies(NamedTuple):
@@ -139,6 +140,7 @@ class Sight:
         self._source: Callable[[], SceneHandle | None] = _nobody
         self._record, self._since = NOTHING, math.inf
         self._unmoved: tuple[History, MovingBodies] | None = None
+        self._plays = False  # whether bodies change their shape as time goes on
 
     def follow(
         self, scene: "SceneHandle", since: float, before: "SceneHandle | None" = None
@@ -150,6 +152,8 @@ class Sight:
         seen = before.number if before is not None and self._scene == 0 else self._scene
         if seen not in (0, scene.number):
             self._known = History.nothing()
+        if scene.number != self._scene or self._source() is None:
+            self._plays = scene.scene.plays_clips
         record = scene.record  # read before the states, so that newer ones are copied next time
         if scene is not self._source() or record != self._record or since < self._since:
             self._known = self._known.followed_by(scene.history(since))
@@ -174,6 +178,8 @@ class Sight:
         if seen.states.shape[1] == 0:
             return None, {}
         poses = np.ascontiguousarray(seen.states[:, :, :POSE_SIZE])
+        if self._plays:
+            return MovingBodies(poses, first, spans, start + duration * share), seen.about
         if self._known.stands_still():
             return MovingBodies(poses[:1]), seen.about
         return MovingBodies(poses, first, spans), seen.about
@@ -184,7 +190,9 @@ class Sight:
         They are the same object each time, so what is made from them can be kept.
         """
         known = self._known
-        if len(known.times) != 1 or known.times[0] != -np.inf or known.states.shape[1] == 0:
+        if self._plays or len(known.times) != 1 or known.times[0] != -np.inf:
+            return None
+        if known.states.shape[1] == 0:
             return None
         if self._unmoved is None or self._unmoved[0] is not known:
             poses = np.ascontiguousarray(known.states[:, :, :POSE_SIZE])

@@ -17,6 +17,8 @@ MAX_VERTICES = 3 * MAX_TRIANGLES
 #: Groups, primitives and the like of one mesh file; each takes some kilobytes.
 MAX_PARTS = 2**16
 MAX_INSTANCES = 2**20
+#: Shapes of a mesh that changes it: as many sets of vertices as Embree takes.
+MAX_POSTURES = 129
 
 #: Operations of a formula for heights, each on every corner of the cells: some ten seconds.
 MAX_OPERATIONS = 2**29

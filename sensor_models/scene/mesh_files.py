@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 
 from sensor_models.scene import kept
 from sensor_models.scene.errors import MeshFileError, SceneError
+from sensor_models.scene.gltf_accessors import Accessors
+from sensor_models.scene.gltf_clips import pieces_of_clip
 from sensor_models.scene.gltf_pictures import GltfPictures
-from sensor_models.scene.gltf_tree import parsed_tree, plain_tree
+from sensor_models.scene.gltf_tree import check_tree, parsed_tree, plain_tree
 from sensor_models.scene.limits import MAX_VERTICES
 from sensor_models.scene.model import Texture, Wrap
 from sensor_models.scene.obj_files import read_obj
@@ -55,6 +57,23 @@ def read_mesh(data: bytes, file: Path, read_file: ReadFile) -> MeshFile:
         raise
     except Exception as error:  # a damaged file can raise anything inside of the reader
         raise MeshFileError(f"cannot be read as {kind}: {error}") from error
+
+
+def read_clip(data: bytes, file: Path, read_file: ReadFile, clip: str, postures: int) -> MeshFile:
+    """The content of a glTF whose clip changes its meshes, with ``postures`` shapes, or 0."""
+    try:
+        text, rest = _chunks(data) if file.suffix.lower() == ".glb" else (data, b"")
+        tree, read_once = parsed_tree(text), cache(read_file)
+        pictures = GltfPictures(tree, rest, read_once)
+        buffers = [pictures.buffer(number) for number in range(len(tree.get("buffers", [])))]
+        check_tree(tree, sum(map(len, buffers)))
+        accessors = Accessors(tree, buffers)
+        pieces = pieces_of_clip(tree, accessors, clip, postures, pictures.looks)
+    except (MeshFileError, SceneError, MemoryError):
+        raise
+    except Exception as error:  # a damaged file can raise anything inside of the reader
+        raise MeshFileError(f"cannot be read as glTF: {error!r}") from error
+    return MeshFile(tuple(pieces), tuple(pictures.textures), pictures.whole)
 
 
 def _kept_pieces(key: str, read_file: ReadFile) -> MeshFile | None:
@@ -133,21 +152,27 @@ def _laid_by(pictures: GltfPictures) -> dict[int, str]:
 
 
 def _read_glb(data: bytes, read_file: ReadFile) -> _Read:
-    magic, version, length = struct.unpack_from("<4sII", data)
-    if magic != b"glTF" or version != 2 or length > len(data):
-        raise MeshFileError("is no whole GLB file of version 2")
-    size, kind = struct.unpack_from("<I4s", data, 12)
-    if kind != b"JSON":
-        raise MeshFileError("does not start with a JSON chunk")
-    rest = data[20 + size : length]
-    tree, read_once = parsed_tree(data[20 : 20 + size]), cache(read_file)
-    pictures = GltfPictures(tree, rest[8:], read_once)  # its chunk begins with length and kind
+    text, binary = _chunks(data)
+    rest = data[20 + len(text) : struct.unpack_from("<I", data, 8)[0]]
+    tree, read_once = parsed_tree(text), cache(read_file)
+    pictures = GltfPictures(tree, binary, read_once)
     stored = len(rest) + _stored_bytes(tree, read_once)
     tree = plain_tree(tree, stored, _laid_by(pictures))
     content = json.dumps(tree).encode()
     content += b" " * (-len(content) % 4)
     head = struct.pack("<4sIII4s", b"glTF", 2, 20 + len(content) + len(rest), len(content), b"JSON")
     return _read(head + content + rest, "glb", read_once, pictures=pictures)
+
+
+def _chunks(data: bytes) -> tuple[bytes, bytes]:
+    """The JSON of a GLB, and its first buffer."""
+    magic, version, length = struct.unpack_from("<4sII", data)
+    if magic != b"glTF" or version != 2 or length > len(data):
+        raise MeshFileError("is no whole GLB file of version 2")
+    size, kind = struct.unpack_from("<I4s", data, 12)
+    if kind != b"JSON":
+        raise MeshFileError("does not start with a JSON chunk")
+    return data[20 : 20 + size], data[28 + size : length]  # behind its own length and kind
 
 
 def _stored_bytes(tree: Any, read_file: ReadFile) -> int:

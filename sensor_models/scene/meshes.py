@@ -34,7 +34,7 @@ from sensor_models.scene.limits import (
     file_inside,
     read_limited,
 )
-from sensor_models.scene.mesh_files import MeshFile, read_mesh
+from sensor_models.scene.mesh_files import MeshFile, read_clip, read_mesh
 from sensor_models.scene.model import NO_LABEL, Mesh, Texture
 from sensor_models.scene.pictures import MOST_TEXELS_OF_SCENE, texture_of
 from sensor_models.scene.primitives import Floats, Piece
@@ -73,7 +73,7 @@ class Source:
     triangles: int = 0
     vertices: int = 0
     textures: list[Texture] = field(default_factory=list)  # of all meshes
-    _contents: dict[Path, MeshFile] = field(default_factory=dict)
+    _contents: dict[tuple[Any, ...], MeshFile] = field(default_factory=dict)
     _texture_numbers: dict[tuple[Any, ...], int] = field(default_factory=dict)
 
     def read(self, name: str, key: str, folder: Path | None = None) -> tuple[Path, bytes]:
@@ -87,19 +87,27 @@ class Source:
         self.digests[file] = digest_of_data(data)
         return file, data
 
-    def pieces(self, name: str, key: str) -> list[Piece]:
+    def pieces(self, table: MeshTable, key: str) -> list[Piece]:
         """The pieces of a mesh file, which is read only once for all meshes made from it."""
+        name = str(table.file)
         if name in self.made:
             return [self.made[name]]
         file, data = self.read(name, key)
-        if file not in self._contents:
+        own = file, table.clip, table.postures
+        if own not in self._contents:
+
+            def read_file(other: str) -> bytes:
+                return self.read(other, key, file.parent)[1]
+
             try:
-                self._contents[file] = read_mesh(
-                    data, file, lambda other: self.read(other, key, file.parent)[1]
+                self._contents[own] = (
+                    read_mesh(data, file, read_file)
+                    if table.clip is None
+                    else read_clip(data, file, read_file, table.clip, table.postures or 0)
                 )
             except MeshFileError as error:
                 raise SceneError(self.manifest, key, f"{name} {error}") from error
-        pieces, textures, whole = self._contents[file]
+        pieces, textures, whole = self._contents[own]
         self.doubtful |= not whole
         numbers = [self.texture_number(texture, key) for texture in textures]
         return [
@@ -138,7 +146,7 @@ def build_mesh(name: str, table: MeshTable, source: Source, needs_material: bool
         raise SceneError(source.manifest, key, "has no triangles")
     source.triangles += count
     check_triangles(source.triangles, source.manifest, key)
-    source.vertices += sum(len(piece.vertices) for piece in pieces)
+    source.vertices += sum(_vertices_of(piece) for piece in pieces)
     check_vertices(source.vertices, source.manifest, key)
     for piece in pieces:
         _check_piece(piece, key, source.manifest)
@@ -147,6 +155,7 @@ def build_mesh(name: str, table: MeshTable, source: Source, needs_material: bool
     placed = _placed(corners, table)
     face_texture, texture_places = textures_of(pieces, placed, faces, table, key, source)
     vertices, origin = _single(placed, source, key)
+    postures = _postures(pieces, origin, table, key, source)
     labels = np.concatenate([_labels_of(piece, table, key, source) for piece in pieces])
     materials = [_materials_of(piece, table, key, source, needs_material) for piece in pieces]
     return Mesh(
@@ -158,7 +167,32 @@ def build_mesh(name: str, table: MeshTable, source: Source, needs_material: bool
         origin=origin,
         face_texture=face_texture,
         texture_places=texture_places,
+        postures=postures,
+        clip_length=pieces[0].clip_length,
     )
+
+
+def _vertices_of(piece: Piece) -> int:
+    """The vertices of a piece, in all its shapes."""
+    return len(piece.vertices) * (1 if piece.postures is None else len(piece.postures))
+
+
+def _postures(
+    pieces: list[Piece],
+    origin: tuple[float, float, float],
+    table: MeshTable,
+    key: str,
+    source: Source,
+) -> NDArray[np.float32] | None:
+    """The shapes of a mesh that changes, as ``_placed`` and ``_single`` put its vertices."""
+    shapes = [piece.postures for piece in pieces if piece.postures is not None]
+    if not shapes:
+        return None
+    joined = np.concatenate(shapes, axis=1)
+    if not np.isfinite(joined).all() or np.abs(joined).max() > _FARTHEST:
+        reason = f"has a clip with vertices farther than {_FARTHEST:g} m from the origin"
+        raise SceneError(source.manifest, key, reason)
+    return (_placed(joined, table) - np.array(origin)).astype(np.float32)
 
 
 def vertex_normals(vertices: NDArray[np.float32], faces: NDArray[np.uint32]) -> NDArray[np.float32]:
@@ -196,7 +230,7 @@ def is_closed(mesh: Mesh) -> bool:
 
 def _pieces_of(table: MeshTable, key: str, source: Source) -> list[Piece]:
     if table.file is not None:
-        return source.pieces(table.file, f"{key}.file")
+        return source.pieces(table, f"{key}.file")
     if table.plane is not None:
         return primitives.plane(table.plane)
     if table.box is not None:

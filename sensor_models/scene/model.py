@@ -57,6 +57,10 @@ class Mesh:
     face_texture: NDArray[np.int32] | None = None  # (m,), index into Scene.textures; -1 for none
     #: Of the corners of each face, (m, 3, 2): u, v; from 0 to 1 over the columns, and the rows.
     texture_places: NDArray[np.float32] | None = None
+    #: Of a mesh that changes its shape, (k, n, 3): vertices at k evenly spaced times of its clip,
+    #: from the first to the last; between two of them they are blended linearly.
+    postures: NDArray[np.float32] | None = None
+    clip_length: float = 0.0  # s, of that clip
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,28 @@ class Joint:
     start: float = 0.0  # the position of the joint at which the body has the pose of the scene
 
 
+#: The end of a clip: a whole one would be its beginning. Embree has it in single precision.
+LAST_PHASE = 1.0 - 2.0**-24
+
+
+@dataclass(frozen=True)
+class Clip:
+    """When the meshes of a body that change their shape have which one.
+
+    At the time t, the clip is at ``start`` + ``rate`` t. It begins anew when it is over, or stays
+    at its end without ``loop``.
+    """
+
+    start: float = 0.0  # s
+    rate: float = 1.0
+    loop: bool = True
+
+    def phase_at(self, time: NDArray[np.float64], length: float) -> NDArray[np.float64]:
+        """How far a clip of a length in s is, in such lengths; the whole part does not matter."""
+        phase = (self.start + self.rate * time) / length
+        return phase if self.loop else np.clip(phase, 0.0, LAST_PHASE)
+
+
 @dataclass(frozen=True)
 class Body:
     """A movable body: its pose, or the position of its joints, comes from outside.
@@ -101,6 +127,7 @@ class Body:
     orientation: tuple[float, float, float, float] = (1.0, 0.0, 0.0, 0.0)  # w, x, y, z
     parent: int = -1  # index into Scene.bodies, of one before this; -1 for none
     joints: tuple[Joint, ...] = ()  # from the parent outwards
+    clip: Clip = field(default_factory=Clip)
 
     @property
     def is_free(self) -> bool:
@@ -307,3 +334,21 @@ class Scene:
     textures: tuple[Texture, ...] = ()
     labels: dict[int, str] = field(default_factory=dict)  # names of semantic labels
     files: tuple[Path, ...] = ()  # everything it was read from, for its digest
+
+    @property
+    def clip_lengths(self) -> NDArray[np.float64]:
+        """Of each body, how long the clip of its meshes lasts in s; 0 if they keep their shape."""
+        lengths = np.zeros(len(self.bodies))
+        for instance in self.instances:
+            if instance.body >= 0 and (length := self.meshes[instance.mesh].clip_length) > 0.0:
+                lengths[instance.body] = length
+        return lengths
+
+    @property
+    def plays_clips(self) -> bool:
+        """Whether anything changes its shape as time goes on."""
+        lengths = self.clip_lengths.tolist()
+        return any(
+            length > 0.0 and body.clip.rate != 0.0
+            for body, length in zip(self.bodies, lengths, strict=True)
+        )

@@ -63,6 +63,8 @@ class Piece:
     texture: int = -1  # which of the textures of its file; -1 for none
     #: Of the corners of each face, (m, 3, 2): where in the texture they are.
     texture_places: NDArray[np.float32] | None = None
+    postures: Floats | None = None  # (k, n, 3): vertices at evenly spaced times of a clip
+    clip_length: float = 0.0  # s, of that clip
 
 
 def plane(shape: Plane) -> list[Piece]:

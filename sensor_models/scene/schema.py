@@ -258,6 +258,10 @@ class MeshTable(Table):
     heightmap: Heightmap | None = None
     up: Literal["y", "z"] | None = _doc("the file's own axis; glTF has y, all others z")
     scale: Positive = _doc("of the file's lengths", 1.0)
+    clip: Name | None = _doc("an animation of a glb or gltf, which changes the shape of the mesh")
+    postures: int | None = _doc(
+        "shapes over the clip, with blends between them; 60 a second without it", ge=2, le=129
+    )
     smooth: bool = _doc("interpolate normals between vertices", False)
     material: Name | None = _doc("where no part or face says otherwise")
     texture: TextureTable | None = _doc("where no part or file says otherwise")
@@ -275,7 +279,19 @@ class MeshTable(Table):
                     raise ValueError(f"{key} is for meshes from a file")
             if self.scale != 1.0:
                 raise ValueError("scale is for meshes from a file")
+        self._check_clip()
         return self
+
+    def _check_clip(self) -> None:
+        if self.clip is None:
+            if self.postures is not None:
+                raise ValueError("postures is for meshes with a clip")
+            return
+        if self.file is None or not self.file.lower().endswith((".glb", ".gltf")):
+            raise ValueError("clip is for meshes from a glb or gltf")
+        for key in ("smooth", "vertex_labels", "face_labels"):
+            if getattr(self, key):
+                raise ValueError(f"{key} is not for meshes with a clip")
 
 
 class Place(Table):
@@ -331,6 +347,14 @@ class JointTable(Table):
         return self
 
 
+class ClipTable(Table):
+    """When the meshes of a body with a clip have which shape."""
+
+    start: float = _doc("where in the clip the simulation begins, s", 0.0, ge=-1e6, le=1e6)
+    rate: float = _doc("seconds of the clip in a second", 1.0, ge=-1e3, le=1e3)
+    loop: bool = _doc("begins anew when it is over; else it stays at its end", True)
+
+
 class BodyTable(Pose):
     """Something that moves; its pose in the world here holds until one comes from outside."""
 
@@ -339,6 +363,7 @@ class BodyTable(Pose):
     joints: Annotated[tuple[JointTable, ...], _Array] = _doc(
         "how it moves on its parent or on the world, from there outwards", ()
     )
+    clip: ClipTable = _doc("when its meshes with a clip have which shape", ClipTable())
 
 
 class MediumTable(Table):

@@ -79,6 +79,7 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "rtcReleaseGeometry": (None, _POINTER),
     "rtcSetNewGeometryBuffer": (_POINTER, _POINTER, _INT, _UINT, _INT, _SIZE, _SIZE),
     "rtcSetGeometryInstancedScene": (None, _POINTER, _POINTER),
+    "rtcSetGeometryTimeStepCount": (None, _POINTER, _UINT),
     "rtcSetGeometryTransform": (None, _POINTER, _UINT, _INT, _POINTER),
     "rtcCommitGeometry": (None, _POINTER),
     "rtcAttachGeometryByID": (None, _POINTER, _POINTER, _UINT),

@@ -24,8 +24,8 @@ Triple = tuple[float, float, float]
 #: How functions are compiled that work on a packet and are called for every ray.
 ACCESS = {**INLINE, "error_model": "numpy"}
 
-# Rows of RTCRayHit4/8/16. Row 7 is a time that Embree makes no use of here.
-ORIGIN, T_MIN, DIRECTION, T_MAX = 0, 3 * WIDTH, 4 * WIDTH, 8 * WIDTH
+# Rows of RTCRayHit4/8/16. The time is for meshes that change their shape: how far their clip is.
+ORIGIN, T_MIN, DIRECTION, TIME, T_MAX = 0, 3 * WIDTH, 4 * WIDTH, 7 * WIDTH, 8 * WIDTH
 MASK, RAY_ID = 9 * WIDTH, 10 * WIDTH
 NORMAL, U, V = 12 * WIDTH, 15 * WIDTH, 16 * WIDTH
 PRIMITIVE, GEOMETRY, INSTANCE, INSTANCE_PRIMITIVE = 17 * WIDTH, 18 * WIDTH, 19 * WIDTH, 20 * WIDTH

@@ -37,6 +37,8 @@ class Bodies(NamedTuple):
     order: NDArray[np.int64]  # (blocks * packets.BLOCK,): which body it is; a block's are close
     groups: NDArray[np.float64]  # (groups, 4, packets.BLOCK): the same around each block
     boxes: NDArray[np.float64]  # (bodies, 6): a box in the world that does, least and most corner
+    phases: NDArray[np.float64]  # (knots, bodies): of the clips of bodies that change their shape,
+    # in lengths of the clip, of which the whole part does not matter; (0, 0) if there are none
     first: int  # knot of the frame that ``poses`` begins with
     spans: int  # stretches between the knots of the whole frame; 0 for bodies that stand still
 

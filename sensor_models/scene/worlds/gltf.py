@@ -6,7 +6,8 @@ Axes       The file's y becomes our z, its z our -y; lengths are in metres.
 Materials  Colour, metallic, roughness, transmission (KHR_materials_transmission, or alpha that
            blends) and refractive index (KHR_materials_ior) are the look that materials are guessed
            by; the index of what transmits is used as it is. Pictures count with their mean colour.
-Left out   Lines and points, animations, skins, morphs, lights and cameras; each is noted once.
+Left out   Lines and points, animations, skins, morphs, lights and cameras; each is noted once. A mesh
+           of a manifest may have an animation (``gltf_clips``).
 
 Source: Khronos, glTF 2.0 Specification, sections 3.5 to 3.9 and 5.
 """
@@ -23,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.scene.errors import MeshFileError, SceneError
+from sensor_models.scene.gltf_accessors import Accessors
 from sensor_models.scene.gltf_tree import is_split_of, parsed_tree, plain_tree
 from sensor_models.scene.primitives import Piece
 from sensor_models.scene.worlds.files import Color, Files, Place, mean_color
@@ -34,8 +36,6 @@ Floats = NDArray[np.float64]
 
 #: From y up to z up.
 _UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
-_TYPES = {5121: "<u1", 5123: "<u2", 5125: "<u4", 5126: "<f4"}
-_WIDTHS = {"SCALAR": 1, "VEC3": 3}
 _TRIANGLES, _STRIP, _FAN = 4, 5, 6
 _NOTED = ("animations", "skins", "cameras")
 
@@ -60,6 +60,7 @@ class _Reader:
         self.raw = copy.deepcopy({k: tree.get(k, []) for k in ("materials", "images", "textures")})
         stored = sum(map(len, self.buffers))
         self.tree = plain_tree(tree, stored)
+        self.accessors = Accessors(self.tree, self.buffers)
         self.pieces: dict[int, Piece | None] = {}
         self.looks: dict[tuple[Any, ...], str] = {}
         self.count = 0
@@ -134,10 +135,12 @@ class _Reader:
         """The triangles of a mesh, which has one primitive; None for lines and points."""
         if number not in self.pieces:
             primitive = self.tree["meshes"][number]["primitives"][0]
-            vertices = self._numbers(primitive["attributes"]["POSITION"], "VEC3")
+            vertices = self.accessors.numbers(primitive["attributes"]["POSITION"], "VEC3")
             order = np.arange(len(vertices))
             if "indices" in primitive:
-                order = self._numbers(primitive["indices"], "SCALAR").astype(np.int64).ravel()
+                order = (
+                    self.accessors.numbers(primitive["indices"], "SCALAR").astype(np.int64).ravel()
+                )
             faces = _faces(order, primitive.get("mode", _TRIANGLES))
             if faces is None:
                 self.world.notes.append(f"meshes[{number}]: lines or points, left out")
@@ -145,28 +148,6 @@ class _Reader:
             else:
                 self.pieces[number] = Piece(vertices.astype(np.float64) @ _UP.T + 0.0, faces)
         return self.pieces[number]
-
-    def _numbers(self, number: int, kind: str) -> NDArray[Any]:
-        """The numbers of an accessor, (count, width)."""
-        accessor = self.tree["accessors"][number]
-        if accessor["type"] != kind or accessor["componentType"] not in _TYPES:
-            raise MeshFileError(f"has accessors[{number}] of a type that is not {kind}")
-        if "sparse" in accessor:
-            raise MeshFileError(f"has accessors[{number}] that is sparse, which is not read")
-        dtype, width = np.dtype(_TYPES[accessor["componentType"]]), _WIDTHS[kind]
-        count = accessor["count"]
-        if "bufferView" not in accessor:
-            return np.zeros((count, width), dtype)
-        view = self.tree["bufferViews"][accessor["bufferView"]]
-        buffer = self.buffers[view["buffer"]]
-        start = view.get("byteOffset", 0) + accessor.get("byteOffset", 0)
-        stride = view.get("byteStride", dtype.itemsize * width)
-        end = start + stride * (count - 1) + dtype.itemsize * width
-        limit = view.get("byteOffset", 0) + view["byteLength"]
-        if count and not (start >= 0 and stride > 0 and end <= min(limit, len(buffer))):
-            raise MeshFileError(f"has accessors[{number}] that ends beyond its buffer")
-        shape, strides = (count, width), (stride, dtype.itemsize)
-        return np.ndarray(shape, dtype, buffer, start, strides) if count else np.zeros(shape, dtype)
 
     def _buffer(self, tree: Any, number: int) -> bytes:
         """The bytes of a buffer: in the file, as text, or in a file of its own."""

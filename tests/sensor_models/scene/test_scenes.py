@@ -14,7 +14,15 @@ from sensor_models.scene.model import Instance, Mesh, Scene, SurfaceKind
 from sensor_models.scene.tracing import RayScene
 
 ROOT = Path(__file__).parents[3]
-SCENES = ("bush_and_wall", "corridor", "radar_range", "street_canyon", "targets", "yard")
+SCENES = (
+    "bush_and_wall",
+    "corridor",
+    "crossing",
+    "radar_range",
+    "street_canyon",
+    "targets",
+    "yard",
+)
 LARGEST_FOLDER = 300_000  # bytes
 LARGEST_PICTURE = 120_000  # bytes
 
