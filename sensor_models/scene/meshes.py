@@ -192,7 +192,7 @@ def _postures(
     if not np.isfinite(joined).all() or np.abs(joined).max() > _FARTHEST:
         reason = f"has a clip with vertices farther than {_FARTHEST:g} m from the origin"
         raise SceneError(source.manifest, key, reason)
-    return (_placed(joined, table) - np.array(origin)).astype(np.float32)
+    return np.asarray(_placed(joined, table) - np.array(origin), np.float32)
 
 
 def vertex_normals(vertices: NDArray[np.float32], faces: NDArray[np.uint32]) -> NDArray[np.float32]:

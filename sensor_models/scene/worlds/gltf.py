@@ -6,8 +6,8 @@ Axes       The file's y becomes our z, its z our -y; lengths are in metres.
 Materials  Colour, metallic, roughness, transmission (KHR_materials_transmission, or alpha that
            blends) and refractive index (KHR_materials_ior) are the look that materials are guessed
            by; the index of what transmits is used as it is. Pictures count with their mean colour.
-Left out   Lines and points, animations, skins, morphs, lights and cameras; each is noted once. A mesh
-           of a manifest may have an animation (``gltf_clips``).
+Left out   Lines and points, animations, skins, morphs, lights and cameras; each is noted once.
+           A mesh of a manifest may have an animation (``gltf_clips``).
 
 Source: Khronos, glTF 2.0 Specification, sections 3.5 to 3.9 and 5.
 """

@@ -86,7 +86,17 @@ preset = "clear"
 
 
 @pytest.mark.parametrize(
-    "name", ["yard", "corridor", "radar_range", "targets", "bush_and_wall", "street_canyon", "rich"]
+    "name",
+    [
+        "yard",
+        "corridor",
+        "crossing",
+        "radar_range",
+        "targets",
+        "bush_and_wall",
+        "street_canyon",
+        "rich",
+    ],
 )
 def test_a_kept_scene_is_the_one_that_was_read(name: str, store: Path, tmp_path: Path) -> None:
     scene: str | Path = write_manifest(tmp_path, RICH) if name == "rich" else name

@@ -18,6 +18,7 @@ from sensor_models.scene.gltf_tree import MAX_SHARED
 from sensor_models.scene.limits import MAX_INSTANCES, MAX_PARTS, MAX_TRIANGLES, MAX_VERTICES
 from sensor_models.scene.manifest import digest_of, load_scene, manifest_path, scene_folder
 from sensor_models.scene.materials import material_library
+from sensor_models.scene.model import Clip
 from sensor_models.scene.schema import json_schema
 from tests.sensor_models.scene_files import BOX, HEAD, TETRAHEDRON, ply, write_manifest
 
@@ -76,7 +77,7 @@ def test_a_name_is_a_built_in_scene_whatever_lies_in_the_working_directory(
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
-    known = "bush_and_wall, corridor, radar_range, street_canyon, targets, yard"
+    known = "bush_and_wall, corridor, crossing, radar_range, street_canyon, targets, yard"
     with pytest.raises(SceneError, match=rf"'yrad'.*{known}"):
         scene_folder("yrad")
 
@@ -248,7 +249,7 @@ def test_published_schema_is_up_to_date() -> None:
 
 def test_example_of_the_documents_is_a_scene(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "scenes.md").read_text(encoding="utf-8")
-    example, panel = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    example, panel, person = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     house = Solid()
     for number, part in enumerate(("Walls", "Window_Glass", "entrance")):
         house.box(part, (2 * number, 0, 0), (2 * number + 1, 1, 1))
@@ -262,6 +263,10 @@ def test_example_of_the_documents_is_a_scene(tmp_path: Path) -> None:
     assert {material.name for material in scene.materials} >= {"glass", "door", "plaster_white"}
     assert [medium.name for medium in scene.media] == ["mist", "smoke"]
     assert scene.instances[2].body == 0
+    (tmp_path / "person.glb").write_bytes((scene_folder("crossing") / "walker.glb").read_bytes())
+    scene = load_scene(write_manifest(tmp_path, person))
+    assert scene.bodies[0].clip == Clip(0.2, 1.1, loop=True)
+    assert scene.plays_clips
 
 
 def test_documents_name_the_limits_and_the_size_of_the_library() -> None:
