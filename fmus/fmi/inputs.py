@@ -36,6 +36,8 @@ _VECTOR_PART = slice(ORIENTATION + 1, ORIENTATION + 4)
 #: squares: of larger numbers these overflow, and a sensor that has taken one in would refuse all
 #: later states as well.
 LARGEST = 1e30
+#: If the sum of squares is at most this, no number is larger than that, and all are numbers.
+_SMALL = 0.5 * LARGEST**2
 
 
 @dataclass(eq=False)
@@ -73,6 +75,7 @@ class InputReader:
         self._variables = [table.by_name[name] for name, _, _ in scalars_of(spec.held)]
         self._state = _view(fmu, state, "Real")
         self._held = [_view(fmu, self._variables, t) for t in ("Real", "Integer", "Boolean")]
+        self._filled = [array for array in self._held if array.size]
         self._is_body = spec.has_body
         self._angles: NDArray[np.float64] | None = None
         if spec.has_body:
@@ -97,13 +100,15 @@ class InputReader:
         """
         state = self._state.copy()
         if self._is_body:
-            self._check_size(state)
-            self._tell_of_idle()
+            if not state.dot(state) <= _SMALL:
+                self._check_size(state)
+            if not self._told_of_idle and any(self._idle.tolist()):
+                self._tell_of_idle()
         if self._angles is not None:
             state[_ORIENTATION] = orientation_of_angles(self._angles)
         elif self._is_body:
             self._normalise(state)
-        content = b"".join(array.tobytes() for array in self._held)
+        content = b"".join([array.tobytes() for array in self._filled])
         if before is not None and content == before.content:
             return state, before
         return state, self._parsed(content, before)
@@ -119,16 +124,18 @@ class InputReader:
 
     def _tell_of_idle(self) -> None:
         """Say once that somebody sets the orientation that does not count."""
-        if not self._told_of_idle and self._idle.any():
-            self._told_of_idle = True
-            self._fmu.warn(IDLE_ANGLES if self._angles is None else IDLE_QUATERNION)
+        self._told_of_idle = True
+        self._fmu.warn(IDLE_ANGLES if self._angles is None else IDLE_QUATERNION)
 
     def _normalise(self, body: Vector) -> None:
         """Bring the orientation in a body's state to unit length.
 
         All zeros mean that it is not connected: the body then has the axes of the world.
         """
-        body[_ORIENTATION], connected = normalised_orientation(*body[_ORIENTATION].tolist())
+        given = body[_ORIENTATION].tolist()
+        unit, connected = normalised_orientation(*given)
+        if unit != tuple(given):
+            body[_ORIENTATION] = unit
         if not connected and not self._told_of_orientation:
             self._told_of_orientation = True
             self._fmu.warn(NO_ORIENTATION)

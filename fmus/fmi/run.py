@@ -67,7 +67,7 @@ class SensorRun:
 
     def __init__(self, fmu: "SensorFmu", start: float) -> None:
         self._fmu = fmu
-        self._spec = fmu.spec
+        self._spec, self._sees = fmu.spec, fmu.spec.sees
         self._parameters = fmu.parameters()
         sinks = [self._parameters.instances[group] for group in self._spec.sinks]
         #: The parameters of files of frames, and those of a record, among those of the sinks.
@@ -200,11 +200,13 @@ class SensorRun:
         if self._trouble is not None:
             trouble, self._trouble = self._trouble, None
             raise trouble
-        check_step(self._start, self._rate, time, end)
+        if self._rate > 0.0:
+            check_step(self._start, self._rate, time, end)
         before = self._held
         assert before is not None  # every run begins
         state, held = self._inputs.read(before)
-        self._inputs.open_scene(held, before)
+        if self._sees:
+            self._inputs.open_scene(held, before)
         if held is not before:
             self._inputs.open_again(before)
         state, revised = self._completed(time, state)

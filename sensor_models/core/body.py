@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.core.quantities import ParameterError, check, choice, real
+from sensor_models.kernels.compiling import plain
 from sensor_models.kernels.math import body_port as at
 from sensor_models.kernels.math.motion import (
     ANGULAR_VELOCITY,
@@ -156,6 +157,9 @@ class EulerAngles:
     )
 
 
+#: As plain Python, which takes less than the call of a compiled function.
+_is_same = plain(same_instant)
+
 AS_CONNECTED = BodyParameters()
 
 
@@ -193,9 +197,13 @@ class BodyPort:
 
     def __init__(self, parameters: BodyParameters, warn: Callable[[str], None]) -> None:
         self._policy, self._told, self._warn = parameters.policy, parameters.told, warn
-        self._known = np.zeros((4, 0))
+        #: The rows BEFORE, OLDER and MEMORY of known states, and all rows for kernels.
+        self._before = self._older = self._memory = np.zeros(0)
+        self._rows = np.zeros((4, 0))
         self._states, self._latest, self._interval = 0.0, -math.inf, 0.0
-        self._new: tuple[float, float, int] = (0.0, 0.0, 0)
+        #: What was found in the newest state that was kept, and what the inputs said then.
+        self._found, self._said = -1, b""
+        self._new: tuple[float, float, int, Vector] = (0.0, 0.0, 0, self._before)
         if self._policy != at.ALL_GIVEN:
             _load_kernels()
 
@@ -203,23 +211,51 @@ class BodyPort:
         """Complete the state at an instant, of a unit quaternion and at least 13 values."""
         if self._policy == at.ALL_GIVEN:
             return Completed(given, None)
-        if self._known.shape[1] != given.size:
-            self._known = np.zeros((4, given.size))
-        again = self._states > 0.0 and same_instant(time, self._latest)
-        states = 0.0 if again and self._states == 1.0 else self._states
-        interval = 0.0 if again or states == 0.0 else time - self._latest
-        known = self._known.copy()
-        known[at.NOW] = given
-        found = at.complete(known, self._policy, states, self._interval, interval)
-        if interval > 0.0:
-            self._tell(at.to_tell(known, found))
-        self._new, self._known[at.NOW] = (time, interval, found), known[at.NOW]
+        states, latest = self._states, self._latest
+        again = states > 0.0 and _is_same(time, latest)
+        if not again and self._says_nothing_new(given):
+            self._new = time, time - latest, self._found, given
+            return Completed(given, None)
+        if again and states == 1.0:
+            states = 0.0
+        interval = 0.0 if again or states == 0.0 else time - latest
+        found = self._take_in(given, states, interval)
+        state = self._rows[at.NOW].copy() if _changes(found) else given
+        self._new = time, interval, found, state
         is_second = states == 1.0 or (states == 2.0 and self._interval == 0.0)
-        if not is_second or interval == 0.0:
-            return Completed(known[at.NOW].copy(), None)
+        revised = self._revised(found) if is_second and interval > 0.0 else None
+        return Completed(state, revised)
+
+    def _says_nothing_new(self, given: Vector) -> bool:
+        """Whether a later state, of which there were some, is what is given, as the newest was.
+
+        What was seen never gets less. So it is for all inputs if all was seen, and else for those
+        that have not changed.
+        """
+        if self._states <= 2.0 or _changes(self._found):
+            return False
+        return self._found == at.SETTLED or given.tobytes() == self._said
+
+    def _take_in(self, given: Vector, states: float, interval: float) -> int:
+        """Complete a state in the rows, and tell of it; what was found."""
+        if self._before.size != given.size:
+            self._before, self._older, self._memory = np.zeros((3, given.size))
+        if self._rows.shape[1] != given.size:
+            self._rows = np.zeros((4, given.size))
+        rows = self._rows
+        rows[at.BEFORE], rows[at.OLDER], rows[at.MEMORY] = self._before, self._older, self._memory
+        found = at.take_in(rows, given, self._policy, states, self._interval, interval)
+        if things := found >> at.TELL:
+            self._tell(things)
+        return found & (1 << at.TELL) - 1
+
+    def _revised(self, found: int) -> Vector | None:
+        """The first state by what the second one says of it; None if that is nothing new."""
+        known = self._rows.copy()
+        known[at.MEMORY] = self._memory
         at.revise_first(known, found)
-        revised = not np.array_equal(known[at.BEFORE], self._known[at.BEFORE])
-        return Completed(known[at.NOW].copy(), known[at.BEFORE].copy() if revised else None)
+        before = known[at.BEFORE]
+        return None if np.array_equal(before, self._before) else before.copy()
 
     def _tell(self, things: int) -> None:
         for number, message in enumerate(COMPLETED):
@@ -231,39 +267,37 @@ class BodyPort:
         """Make the state that was completed last the newest one that is known."""
         if self._policy == at.ALL_GIVEN:
             return
-        time, interval, found = self._new
-        first = interval == 0.0 and self._states <= 1.0
-        known = self._known
-        known[at.MEMORY, at.SEEN : at.SEEN + 2] = found & 3, (found >> 2) & 3
-        if first:
-            known[at.MEMORY, : at.SEEN] = known[at.NOW, : at.SEEN]
-        elif interval > 0.0:
-            known[at.OLDER] = known[at.BEFORE]
+        time, interval, found, state = self._new
+        if found != self._found or self._states <= 2.0:
+            self._memory = self._rows[at.MEMORY].copy()
+        if interval > 0.0:
             # what is known before a jump says nothing of the motion
             self._interval = 0.0 if found >> at.JUMPS else interval
-        for pair, pose in enumerate((POSE_OF_TRANSLATION, POSE_OF_ROTATION)):
-            if found >> at.JUMPS & 1 << pair:
-                known[at.MEMORY, pose] = known[at.NOW, pose]
-        known[at.BEFORE] = known[at.NOW]
-        self._states = 1.0 if first else self._states + (interval > 0.0)
-        self._latest = time
+            self._older = self._before
+            self._states += 1.0
+        elif self._states <= 1.0:
+            self._states = 1.0
+        self._before, self._latest, self._found = state, time, found
+        if found != at.SETTLED:
+            self._said = state.tobytes()
 
     @property
     def state(self) -> Vector:
         """All that later states depend on, as a copy."""
-        known = self._known[: at.NOW].ravel()
-        return np.array([self._states, self._latest, self._interval, *known])
+        numbers = self._states, self._latest, self._interval
+        return np.concatenate([numbers, self._before, self._older, self._memory])
 
     @state.setter
     def state(self, saved: Vector) -> None:
         width = (saved.size - 3) // at.NOW
         if saved.shape != (3 + at.NOW * width,) or not np.isfinite(saved[3:]).all():
             raise ParameterError("this is no state of the inputs of a body")
-        known = saved[3:].reshape(at.NOW, width)
+        known = saved[3:].reshape(at.NOW, width).copy()
         if width:
             checked_seen(known)
-        self._known = np.vstack([known, np.zeros(width)])
+        self._before, self._older, self._memory = known
         self._states, self._latest, self._interval = saved[:3].tolist()
+        self._found, self._said = -1, b""
 
     def restored(self, saved: Vector) -> "BodyPort":
         """Another one that goes on from a state, and tells nothing again."""
@@ -280,9 +314,13 @@ def _load_kernels() -> None:
     """
     known = np.zeros((4, BODY_SIZE))
     known[:, ORIENTATION] = 1.0
-    at.to_tell(known, at.complete(known, BodyParameters().policy, 1.0, 0.1, 0.1))
+    at.take_in(known, known[0].copy(), BodyParameters().policy, 1.0, 0.1, 0.1)
     at.revise_first(known, 0)
-    same_instant(0.0, 0.0)
+
+
+def _changes(found: int) -> bool:
+    """Whether a pair is integrated or derived, and not given or at rest."""
+    return bool((found >> 4 ^ found >> 5) & 0b101)
 
 
 def forget_second(known: Vector, *, is_start: bool) -> None:

@@ -45,7 +45,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.core.quantities import ParameterError, boolean, check, integer, real
-from sensor_models.kernels.compiling import plain
 from sensor_models.kernels.math import sampling
 from sensor_models.kernels.math.sampling import (
     KNOWN_STATES,
@@ -54,9 +53,6 @@ from sensor_models.kernels.math.sampling import (
     START,
     same_instant,
 )
-
-#: As plain Python: three assignments take less than the call of a compiled function.
-_take = plain(sampling.take)
 
 __all__ = [
     "KNOWN_STATES",
@@ -147,8 +143,18 @@ class SampleClock:
 
     def stamp_of(self, index: int) -> float:
         """The instant of a sample; without a rate, of the newest."""
-        start = float(self._clock[sampling.START])
-        return start + index / self.rate if self.rate > 0.0 else self.latest
+        if not self.rate > 0.0:
+            return self.latest
+        return float(self._clock[sampling.START]) + index / self.rate
+
+    @property
+    def mark(self) -> tuple[Vector, float]:
+        """What ``go_back`` needs."""
+        return self._clock.copy(), self._tolerance
+
+    def go_back(self, mark: tuple[Vector, float]) -> None:
+        """Take back all that was noted since a mark was made."""
+        self._clock, self._tolerance = mark
 
     def advance(self, known_time: float) -> range:
         """Note a known instant; returns the indices of all samples that are due with it.
@@ -160,12 +166,11 @@ class SampleClock:
                 the start, if float64 cannot distinguish samples, or if there would be too many of
                 them. The clock then stays as it was.
         """
-        found, first, after, tolerance = sampling.due(
+        found, first, after, tolerance = sampling.note(
             self._clock, self.rate, float(known_time), self._most
         )
         if found >= sampling.NOT_FINITE:
             refuse_instant(found, self._clock, self.rate, known_time, self._most)
-        _take(self._clock, found, after, float(known_time))
         if found != sampling.REPEATS:
             self._tolerance = tolerance
         return range(first, after)
@@ -272,12 +277,12 @@ class Timeline:
             raise ParameterError(
                 f"a state of shape {values.shape} cannot follow one of shape {before.shape}"
             )
-        due = clock.due(time)
+        due = clock.advance(time)
         self._values = values
         duration = time - before_time
         samples = []
-        for index, stamp in due:
-            sampled = values
+        for index in due:
+            sampled, stamp = values, clock.stamp_of(index)
             if not clock.is_latest(stamp) and before.shape == values.shape:
                 sampled = self._interpolate(
                     before, values, duration, (stamp - before_time) / duration
@@ -289,6 +294,16 @@ class Timeline:
         """Take another state for that at the newest known instant; samples stay as they are."""
         if values is not None:
             self._values = values
+
+    @property
+    def mark(self) -> tuple[Any, Vector]:
+        """What ``go_back`` needs; made at a tenth of the cost of ``state``."""
+        return self.clock.mark, self._values
+
+    def go_back(self, mark: tuple[Any, Vector]) -> None:
+        """Forget what was pushed since a mark was made."""
+        known, self._values = mark
+        self.clock.go_back(known)
 
     @property
     def state(self) -> dict[str, Vector]:

@@ -169,12 +169,8 @@ class SampledSensor:
         self._timeline = Timeline(SampleClock(setup.start, setup.sampling.sample_rate), interpolate)
         (reading,) = setup.spec.readings
         self._flatten = flattener(reading.declaring)
-        numbers = [
-            place
-            for place, (_, quantity, _) in enumerate(reading.scalars())
-            if quantity.kind == "real"
-        ]
-        self._pick = picker(numbers)
+        kinds = [quantity.kind for _, quantity, _ in reading.scalars()]
+        self._pick = picker([place for place, kind in enumerate(kinds) if kind == "real"])
         self._start = setup.start
         some = setup.spec.start_state()
         interpolate(some, some, 1.0, 0.5)  # compiles or loads it now, not in a step
@@ -187,7 +183,7 @@ class SampledSensor:
         """The samples that are due."""
         held = inputs.held
         timeline, model = self._timeline, self._model
-        before = timeline.state, model.state
+        before = timeline.mark, model.state
         try:
             timeline.revise(inputs.revised)
             for index, stamp, state in timeline.push(t1, inputs.state):
@@ -198,7 +194,8 @@ class SampledSensor:
                 now = held if is_new else inputs.before
                 yield Result(index, stamp, self._finite(self._measure(index, stamp, state, now)))
         except BaseException:
-            timeline.state, model.state = before
+            timeline.go_back(before[0])
+            model.state = before[1]
             raise
 
     def _finite(self, reading: Any) -> tuple[Any, ...]:

@@ -24,10 +24,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
-from sensor_models.kernels import cache, machine_code, object_files
+from sensor_models.kernels import cache, machine_code, object_files, private
 from sensor_models.kernels.carried import LIBRARIES, NotCarriedError
 from sensor_models.kernels.machine_code import Call, MachineCode
-from sensor_models.kernels.quick import QuickWords, quick_words
+from sensor_models.kernels.quick import quick_call
 from sensor_models.kernels.values import (
     Kind,
     UnknownKindError,
@@ -121,18 +121,18 @@ class Kernel:
         self._count = function.__code__.co_argcount  # a kernel has no others
         self._source = _source_of(function)
         self._calls: dict[tuple[Kind, ...], Function] = {}
-        #: How words are made without looking at each argument in Python, and who takes them.
-        self._quick: list[tuple[QuickWords, Function]] = []
+        #: What calls it without looking at each argument in Python.
+        self._quick: list[Function] = []
         KERNELS.add(self)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call it with numbers, arrays and tuples of them."""
         if named or len(arguments) != self._count:
             arguments = self._bound(arguments, named)
-        for quick, run in self._quick:
-            words = quick.of(arguments)
-            if words is not None:
-                return run(words)
+        for quick in self._quick:
+            result = quick(arguments)
+            if result is not NotImplemented:
+                return result
         try:
             call = self._find(tuple([kind_of(value) for value in arguments]))
         except UnknownKindError as unknown:
@@ -156,7 +156,7 @@ class Kernel:
     @functools.partial(_Once, _lock_of_numba)
     def optimised(self) -> Any:
         """Numba's function, which objects are made of and kernels call; it cannot be called."""
-        return self._jitted(**object_files.NO_WRAPPERS)
+        return self._jitted(**private.NO_WRAPPERS)
 
     @functools.partial(_Once, _lock_of_numba)
     def dispatcher(self) -> Any:
@@ -173,7 +173,7 @@ class Kernel:
     def _numba_type_(self) -> Any:
         """What Numba takes a kernel for that another one calls."""
         machine_code.tell_llvm()  # for callers that Numba compiles without us
-        return self.optimised._numba_type_
+        return private.type_of_function(self.optimised)
 
     # ---- machine code ------------------------------------------------------------------------
 
@@ -190,9 +190,9 @@ class Kernel:
 
     def _add_quick(self, call: Function, kinds: tuple[Kind, ...]) -> None:
         if isinstance(call, Call) and not self.for_c:
-            words = quick_words(call.arguments, kinds)
-            if words is not None:
-                self._quick.append((words, call.run))
+            quick = quick_call(call, kinds)
+            if quick is not None:
+                self._quick.append(quick)
 
     def kinds(self) -> list[tuple[Kind, ...]]:
         """The kinds of arguments that it was called with."""
@@ -263,23 +263,30 @@ class Kernel:
     def _compile(self, kinds: tuple[Kind, ...]) -> Function:
         self.stats.compiled += 1
         machine_code.tell_llvm()
-        if _platforms:
-            object_files.without_places()
-        with object_files.without_machine_code():
-            compiled, own = self._compiled(kinds)
         nogil = bool(self._options.get("nogil"))
+        try:
+            if _platforms:
+                private.without_places()
+            with private.without_machine_code():
+                compiled, own = self._compiled(kinds)
+        except (AttributeError, ImportError, KeyError) as reason:  # Numba's interfaces have changed
+            return self._through_numba(reason)
         try:
             code, others = object_files.make(
                 self.name(kinds), compiled, own, nogil, self.for_c, _platforms
             )
         except Exception as reason:  # a changed private interface may raise anything
-            self.stats.not_kept += 1
-            _log.debug("%r is called through Numba: %r", self, reason)
-            return lambda arguments: self.dispatcher(*arguments)
+            return self._through_numba(reason)
         for platform, other in others.items():
             cache.store().save(self.__module__, other, platform)
         cache.store().save(self.__module__, code)
         return machine_code.load(code)
+
+    def _through_numba(self, reason: Exception) -> Function:
+        """Calls of what cannot be kept."""
+        self.stats.not_kept += 1
+        _log.debug("%r is called through Numba: %r", self, reason)
+        return lambda arguments: self.dispatcher(*arguments)
 
     def _compiled(self, kinds: tuple[Kind, ...]) -> tuple[Any, tuple[Kind, ...]]:
         """What Numba makes of it for arguments of these kinds, and the kinds that it takes."""
@@ -337,12 +344,7 @@ class Intrinsic:
 
     @functools.partial(_Once, _lock_of_numba)
     def _numba_type_(self) -> Any:
-        from numba.core.registry import cpu_target
-        from numba.extending import intrinsic as numba_intrinsic
-
-        made = numba_intrinsic(self._function)
-        cpu_target.typing_context.refresh()  # so that it knows what was made just now
-        return cpu_target.typing_context.resolve_value_type(made)
+        return private.type_of_intrinsic(self._function)
 
 
 _F = TypeVar("_F", bound=Callable[..., Any])

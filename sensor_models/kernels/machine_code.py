@@ -15,13 +15,13 @@ LLVM alone loads an object (``load``), which calls nothing but the C library and
 """
 
 import ctypes
-import pickle
 import re
 import sys
 import threading
 from dataclasses import dataclass, fields
 from typing import Any
 
+from sensor_models.kernels import private
 from sensor_models.kernels.values import Kind, Result, Words
 
 #: Functions of the C library that kernels may call, or that LLVM makes of what they do.
@@ -85,6 +85,12 @@ def as_tuples(value: Any) -> Any:
 # ---- calling -------------------------------------------------------------------------------------
 
 
+def _release(information: int) -> None:
+    """Give back the memory of an array that a kernel has made, unless it has other views."""
+    if information and private.count_down(information) == 0:
+        _free(information)
+
+
 class Call:
     """A loaded kernel, called with Python's values."""
 
@@ -94,8 +100,10 @@ class Call:
         self._function = kind(ctypes.c_int32, pointer, pointer, pointer)(address)
         self._words = Words(code.arguments)
         result = Result(code.result, _release)
-        self._read, self._memory = result.read, ctypes.c_char * result.size
-        self.arguments = code.arguments
+        #: What reads the result out of memory, and how many bytes it is.
+        self.read, self.size = result.read, result.size
+        self._memory = ctypes.c_char * result.size
+        self.arguments, self.nogil, self.address = code.arguments, code.nogil, address
         #: Address of the function for C, 0 if there is none.
         self.c_address = c_address
 
@@ -107,29 +115,8 @@ class Call:
         """Call it with the words of its arguments."""
         result, error = self._memory(), ctypes.c_void_p()
         if self._function(result, ctypes.byref(error), words) > 0:
-            raise _exception_at(error.value or 0)
-        return self._read(result)
-
-
-def _exception_at(address: int) -> BaseException:
-    """The exception that Numba's description at an address stands for."""
-    start = ctypes.c_void_p.from_address(address).value or 0
-    size = ctypes.c_int32.from_address(address + 8).value
-    kind, arguments, place = pickle.loads(ctypes.string_at(start, size))
-    if not all(isinstance(value, (str, int, float)) for value in arguments or ()):
-        arguments = (f"an array does not fit: {place}",)  # its text is not made, see UNWRAP
-    error: BaseException = kind(*(arguments or ()))
-    return error
-
-
-def _release(information: int) -> None:
-    """Give back the memory of an array that a kernel has made, unless it has other views."""
-    if not information:
-        return
-    count = ctypes.c_size_t.from_address(information)
-    count.value -= 1
-    if count.value == 0:
-        _free(information)
+            raise private.exception_at(ctypes.addressof(error))
+        return self.read(result)
 
 
 def _c_functions() -> dict[str, Any]:

@@ -5,189 +5,26 @@ Python. What is left calls the C library, Embree, and functions for the memory o
 which are added here. An object that would call anything else is not made (``UnsuitableError``):
 such a kernel is called through Numba.
 
-Numba itself stops before machine code (``without_machine_code``): that of each function which a
-kernel calls, and what calls it from Python, took more than a third of the time of compiling.
-
-Numba's convention of calls, and its modules of compiled functions, are private to it; its version
-is bounded in pyproject.toml.
+What is private to Numba in this is in ``private``; its version is bounded in pyproject.toml.
 """
 
-import ctypes
 import os
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from sensor_models.kernels import private
 from sensor_models.kernels.machine_code import MachineCode, address_of
 from sensor_models.kernels.values import PLAIN, Kind, class_at, place_of
 
 #: FMI's names of the platforms that libraries are made for, and what LLVM calls these.
 TRIPLES = {"linux64": "x86_64-unknown-linux-gnu", "win64": "x86_64-pc-windows-gnu"}
 
-#: Memory of arrays and lists: Numba's header (count, destructor, its information, address, size,
-#: external), and the items, aligned, behind it, or apart where they grow. Numba's code counts, and
-#: calls ``NRT_MemInfo_call_dtor`` at 0.
-RUNTIME = """
-declare ptr @malloc(i64)
-declare ptr @realloc(ptr, i64)
-declare void @free(ptr)
-
-define ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 %align) {
-  %wide = zext i32 %align to i64
-  %small = icmp ult i64 %wide, 16
-  %step = select i1 %small, i64 16, i64 %wide
-  %room = add i64 %size, 48
-  %total = add i64 %room, %step
-  %block = call ptr @malloc(i64 %total)
-  %missing = icmp eq ptr %block, null
-  br i1 %missing, label %out, label %fill
-fill:
-  %start = ptrtoint ptr %block to i64
-  %behind = add i64 %start, 47
-  %beyond = add i64 %behind, %step
-  %down = sub i64 0, %step
-  %place = and i64 %beyond, %down
-  %items = inttoptr i64 %place to ptr
-  call void @sensor_fmus_header(ptr %block, ptr null, ptr null, ptr %items, i64 %size)
-  br label %out
-out:
-  ret ptr %block
-}
-
-define ptr @NRT_MemInfo_alloc(i64 %size) {
-  %block = call ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 16)
-  ret ptr %block
-}
-
-define ptr @NRT_MemInfo_new_varsize_dtor(i64 %size, ptr %destructor) {
-  %items = call ptr @malloc(i64 %size)
-  %block = call ptr @malloc(i64 48)
-  call void @sensor_fmus_header(
-    ptr %block, ptr @sensor_fmus_free, ptr %destructor, ptr %items, i64 %size)
-  ret ptr %block
-}
-
-define ptr @NRT_MemInfo_varsize_realloc(ptr %block, i64 %size) {
-  %data = getelementptr i8, ptr %block, i64 24
-  %length = getelementptr i8, ptr %block, i64 32
-  %before = load ptr, ptr %data
-  %items = call ptr @realloc(ptr %before, i64 %size)
-  store ptr %items, ptr %data
-  store i64 %size, ptr %length
-  ret ptr %items
-}
-
-define void @NRT_MemInfo_call_dtor(ptr %block) {
-  %place = getelementptr i8, ptr %block, i64 8
-  %destructor = load ptr, ptr %place
-  %none = icmp eq ptr %destructor, null
-  br i1 %none, label %out, label %destroy
-destroy:
-  %next = getelementptr i8, ptr %block, i64 16
-  %information = load ptr, ptr %next
-  %data = getelementptr i8, ptr %block, i64 24
-  %items = load ptr, ptr %data
-  %length = getelementptr i8, ptr %block, i64 32
-  %size = load i64, ptr %length
-  call void %destructor(ptr %items, i64 %size, ptr %information)
-  br label %out
-out:
-  call void @free(ptr %block)
-  ret void
-}
-
-define void @sensor_fmus_free(ptr %items, i64 %size, ptr %destructor) {
-  %none = icmp eq ptr %destructor, null
-  br i1 %none, label %out, label %destroy
-destroy:
-  call void %destructor(ptr %items, i64 %size, ptr null)
-  br label %out
-out:
-  call void @free(ptr %items)
-  ret void
-}
-
-define void @sensor_fmus_header(ptr %block, ptr %destructor, ptr %next, ptr %items, i64 %size) {
-  store i64 1, ptr %block
-  %first = getelementptr i8, ptr %block, i64 8
-  store ptr %destructor, ptr %first
-  %second = getelementptr i8, ptr %block, i64 16
-  store ptr %next, ptr %second
-  %third = getelementptr i8, ptr %block, i64 24
-  store ptr %items, ptr %third
-  %fourth = getelementptr i8, ptr %block, i64 32
-  store i64 %size, ptr %fourth
-  %fifth = getelementptr i8, ptr %block, i64 40
-  store ptr null, ptr %fifth
-  ret void
-}
-"""
-
-#: Numba makes the values in an exception's text Python's here. They are left out instead.
-UNWRAP = re.compile(
-    r"^define [^@\n]*@(__excinfo_unwrap_args\w+)\((\w+)[^)]*\)[^{\n]*\{$.*?^\}$", re.M | re.S
-)
-
-
-#: Options of Numba's: nothing that calls a function from Python or from C.
-NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-
 
 class UnsuitableError(RuntimeError):
     """A compiled kernel that cannot be an object of its own."""
-
-
-def _not_executable(_context: Any, library: Any, known: Any, environment: Any) -> Any:
-    """What stands for a function without machine code; a call of it would raise an error."""
-    from numba import _dynfunc
-
-    library._ensure_finalized()
-    refuses = ctypes.cast(ctypes.pythonapi.PyErr_NoMemory, ctypes.c_void_p).value
-    name = known.qualname
-    return _dynfunc.make_function(known.lookup_module(), name, "", refuses, environment, (library,))
-
-
-def _optimize_defined(library: Any, module: Any) -> None:
-    """What Numba does, but not for the functions that a module only declares, which are most."""
-    module.data_layout = library._codegen._data_layout
-    for function in module.functions:
-        if not function.is_declaration:
-            passes, builder = library._codegen._function_pass_manager()
-            passes.run(function, builder)
-
-
-@contextmanager
-def without_machine_code() -> Iterator[None]:
-    """Have Numba compile as far as LLVM's optimised modules, and no further.
-
-    What it makes inside is for ``make`` and for kernels that call it, and cannot be called. Other
-    threads compile before or after.
-    """
-    from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary, JITCPUCodegen
-    from numba.core.compiler_lock import global_compiler_lock
-    from numba.core.cpu import CPUContext
-    from numba.core.registry import cpu_target
-    from numba.core.runtime import rtsys
-
-    stops = (
-        (JITCPUCodegen, "_add_module", lambda _codegen, _module: None),
-        (JITCodeLibrary, "_finalize_specific", lambda _library: None),
-        (CPUContext, "get_executable", _not_executable),
-        (CPUCodeLibrary, "_optimize_functions", _optimize_defined),
-    )
-    with global_compiler_lock:
-        rtsys.initialize(cpu_target.target_context)  # machine code that Numba needs itself
-        usual = [(place, name, place.__dict__[name]) for place, name, _ in stops]
-        for place, name, instead in stops:
-            setattr(place, name, instead)
-        try:
-            yield
-        finally:
-            for place, name, function in usual:
-                setattr(place, name, function)
 
 
 def make(
@@ -212,8 +49,8 @@ def make(
 
     if not hasattr(binding, "create_new_module_pass_manager"):
         raise UnsuitableError("this LLVM has other passes")
-    machine, entry = compiled.library.codegen._tm, compiled.fndesc.llvm_func_name
-    module = _without_python(compiled.library._final_module)
+    machine, entry = private.machine_of(compiled), compiled.fndesc.llvm_func_name
+    module = private.module_of(compiled)
     _keep_only(module, (entry,), machine)
     c_name = f"{name}_c" if for_c else ""
     module.link_in(binding.parse_assembly(_wrappers(module.get_function(entry), name, c_name)))
@@ -227,20 +64,6 @@ def make(
     own = tuple(filter(None, (name, c_name)))
     others = {p: MachineCode(*known, _for_library(module, own, p)) for p in platforms}
     return MachineCode(*known, machine.emit_object(module)), others
-
-
-def without_places() -> None:
-    """Leave out of machine code made from now on where on this machine its sources lie.
-
-    It holds the places of all statements that raise; equal sources are to give equal libraries.
-    """
-    from numba.core.ir import Loc
-
-    def shorten(loc: Any, name: str) -> None:
-        known = re.match(r"(?:.*[\\/])?((?:sensor_models|numba)[\\/].*)", name)
-        loc.__dict__["filename"] = known[1] if known else re.split(r"[\\/]", name)[-1]
-
-    Loc.filename = property(lambda loc: loc.__dict__["filename"], shorten)
 
 
 def _for_library(module: Any, names: tuple[str, ...], platform: str) -> bytes:
@@ -270,16 +93,6 @@ def _for_library(module: Any, names: tuple[str, ...], platform: str) -> bytes:
     return content
 
 
-def _without_python(module: Any) -> Any:
-    """A copy of a module, whose exceptions have no text that is made at run time."""
-    from llvmlite import binding
-
-    if not any(f.name.startswith("__excinfo_unwrap_args") for f in module.functions):
-        return binding.parse_bitcode(module.as_bitcode())
-    stub = r"define \2 @\1(\2 %values) {\n  ret \2 null\n}"
-    return binding.parse_assembly(UNWRAP.sub(stub, str(module)))
-
-
 def _keep_only(module: Any, names: tuple[str, ...], machine: Any) -> None:
     """Drop what these functions do not need."""
     from llvmlite import binding
@@ -300,7 +113,7 @@ def _is_elsewhere(function: Any) -> bool:
 def _needed_runtime(module: Any) -> str:
     """What manages the memory of arrays, if a kernel makes any."""
     wanted = (f.name.startswith("NRT_MemInfo") for f in module.functions if f.is_declaration)
-    return RUNTIME if any(wanted) else ""
+    return private.RUNTIME if any(wanted) else ""
 
 
 def _wrappers(entry: Any, name: str, c_name: str) -> str:

@@ -4,10 +4,12 @@ Numba counts references to each array that is passed to or sliced in a function.
 that is made in compiled code, and it took longer than all stages of a sensor together (0.29 us
 instead of 0.12 us a sample). ``_nrt=False`` switches it off. It is allowed where no array is made
 and none is kept: Numba refuses to compile the former, and there is no way to do the latter but to
-return a view. The option is private to Numba, whose version is bounded in pyproject.toml.
+return a view. The option is private to Numba (``private``).
 """
 
+from sensor_models.kernels.private import NO_COUNTING
+
 #: For functions that slice arrays or pass them on.
-PLAIN = {"cache": True, "_nrt": False}
+PLAIN = {"cache": True, **NO_COUNTING}
 #: And for those that take part in every sample, however often they are called from one place.
 INLINE = {**PLAIN, "forceinline": True}

@@ -1,4 +1,4 @@
-"""Words of arguments (``values``) that compiled code writes (``math.unpacking``).
+"""Calls whose arguments compiled code takes apart (``math.unpacking``).
 
 ``QuickWords`` has the program that says what the arguments of a call have to be. Whether Python
 and NumPy keep values where that code expects them is tried once, with one value of each kind.
@@ -8,15 +8,15 @@ import ctypes
 import functools
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from sensor_models.kernels.machine_code import Call
+from sensor_models.kernels.private import TUPLE_ITEMS, exception_at
 from sensor_models.kernels.values import Kind, Words, class_at, kind_of
 
-#: Where items begin in a tuple.
-_ITEMS = tuple.__basicsize__
 _ORDERS = {"C": 0x001, "F": 0x002, "A": 0}
 _WRITABLE, _ALIGNED = 0x400, 0x100
 
@@ -33,7 +33,7 @@ def _program(kinds: tuple[Kind, ...], given: tuple[Kind, ...]) -> Iterator[int]:
         if kind[0] != own[0]:  # it is converted
             raise _NotQuickError
         if kind[0] == "tuple":
-            yield from (to.TUPLE, id(_class_of(kind)), len(kind) - 2, _ITEMS)
+            yield from (to.TUPLE, id(_class_of(kind)), len(kind) - 2, TUPLE_ITEMS)
             yield from _program(kind[2:], own[2:])
             yield to.LEAVE
         elif kind[0] == "array":
@@ -68,35 +68,68 @@ def _depth(kind: Kind) -> int:
 
 
 class QuickWords:
-    """Makes words of arguments, if they are of the right kinds."""
+    """Makes words of arguments, if they are of the right kinds, and calls a kernel with them.
 
-    def __init__(self, kinds: tuple[Kind, ...], given: tuple[Kind, ...]) -> None:
-        """``kinds`` are those of the kernel, ``given`` those of a call."""
+    A call has memory of its own: result, error, words, and the stack of tuples in tuples.
+    """
+
+    def __init__(
+        self, kinds: tuple[Kind, ...], given: tuple[Kind, ...], kernel: int = 0, result: int = 0
+    ) -> None:
+        """Args: kinds of the kernel and of a call, address of the kernel, bytes of its result."""
         from sensor_models.kernels.math import unpacking as to
 
-        program = np.array([*_program(kinds, given), to.END], np.int64)
-        self._unpack = _unpack()
-        self._memory = ctypes.c_int64 * Words(kinds).count
-        depth = max(map(_depth, kinds), default=0)
-        self._stack = (ctypes.c_int64 * (depth + 1))()  # used with Python's lock held
+        error = -(-result // 16) * 16
+        self._words, self._count = error + 8, Words(kinds).count
+        stack = self._words + 8 * self._count
+        header = (kernel, error, self._words, stack)
+        program = np.array([*header, *_program(kinds, given), to.END], np.int64)
         self._alive = program
         self._program = program.ctypes.data
+        self._error = error
+        self._size = stack + 8 * (1 + max(map(_depth, kinds), default=0))
 
-    def of(self, arguments: tuple[Any, ...]) -> Any:
+    def of(self, arguments: tuple[Any, ...]) -> bytes | None:
         """The words of the arguments, None if they are not what they have to be."""
-        words = self._memory()
-        fit = self._unpack(id(arguments) + _ITEMS, self._program, words, self._stack)
-        return words if fit else None
+        memory = (ctypes.c_char * self._size)()
+        place = ctypes.addressof(memory)
+        if _enter()(id(arguments) + TUPLE_ITEMS, self._program, place) != 0:
+            return None
+        return ctypes.string_at(place + self._words, 8 * self._count)
+
+    def caller(self, call: Call) -> Callable[[tuple[Any, ...]], Any]:
+        """A function that calls the kernel, and answers ``NotImplemented`` for other arguments."""
+        from sensor_models.kernels.math.unpacking import NOT_FIT
+
+        enter, program, read, error = _enter(), self._program, call.read, self._error
+        memory_of_call, address_of = ctypes.c_char * self._size, ctypes.addressof
+        # Memory that is not in use: another thread may call before a result has been read.
+        free: list[tuple[Any, int]] = []
+
+        def run(arguments: tuple[Any, ...]) -> Any:
+            try:
+                own = free.pop()
+            except IndexError:
+                new = memory_of_call()
+                own = new, address_of(new)
+            memory, place = own
+            status = enter(id(arguments) + TUPLE_ITEMS, program, place)
+            if status > 0:
+                raise exception_at(place + error)
+            result = NotImplemented if status == NOT_FIT else read(memory)
+            free.append(own)
+            return result
+
+        vars(run)["alive"] = self  # the program is used by its address
+        return run
 
 
 @functools.cache
-def _unpack() -> Any:
-    from sensor_models.kernels.math.unpacking import unpack
+def _enter() -> Any:
+    from sensor_models.kernels.math.unpacking import enter
 
-    pointer = ctypes.c_void_p
-    return ctypes.PYFUNCTYPE(ctypes.c_int32, ctypes.c_ssize_t, ctypes.c_ssize_t, pointer, pointer)(
-        unpack.address
-    )
+    size = ctypes.c_ssize_t
+    return ctypes.PYFUNCTYPE(ctypes.c_int32, size, size, size)(enter.address)
 
 
 def quick_words(kinds: tuple[Kind, ...], given: tuple[Kind, ...]) -> QuickWords | None:
@@ -107,6 +140,25 @@ def quick_words(kinds: tuple[Kind, ...], given: tuple[Kind, ...]) -> QuickWords 
         return QuickWords(kinds, given)
     except _NotQuickError:
         return None
+
+
+def quick_call(call: Call, given: tuple[Kind, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
+    """The quick way to call a kernel with arguments of ``given`` kinds, if there is one.
+
+    It answers ``NotImplemented`` for arguments of other kinds. What gives up Python's lock is
+    called in two parts, as arguments are read with it.
+    """
+    words = quick_words(call.arguments, given)
+    if words is None:
+        return None
+    if not call.nogil:
+        return QuickWords(call.arguments, given, call.address, call.size).caller(call)
+
+    def run(arguments: tuple[Any, ...]) -> Any:
+        found = words.of(arguments)
+        return NotImplemented if found is None else call.run(found)
+
+    return run
 
 
 @functools.cache
@@ -120,5 +172,4 @@ def _works() -> bool:
         *(-1.5, np.float64(0.25), 7, -(2**40) - 3, 0, True, False, (1, (2.0, array[0]), -3)),
     )
     kinds = tuple(map(kind_of, arguments))
-    words = QuickWords(kinds, kinds).of(arguments)
-    return words is not None and bytes(words) == Words(kinds)(arguments)
+    return QuickWords(kinds, kinds).of(arguments) == Words(kinds)(arguments)

@@ -28,6 +28,8 @@ from typing import Any
 
 import numpy as np
 
+from sensor_models.kernels.private import count_of
+
 Kind = tuple[Any, ...]
 
 #: Numbers: what NumPy calls a type, its code in ``struct``, and the type of such a scalar.
@@ -53,6 +55,9 @@ PLAIN: dict[type, Kind] = {
 }
 _WRITABLE, _ALIGNED = 0x400, 0x100
 _NONE: Kind = ("none",)
+
+#: Bytes of a resulting array up to which it is copied: Python takes longer to note an owner.
+MOST_COPIED = 4096
 
 
 class UnknownKindError(TypeError):
@@ -254,6 +259,8 @@ def _tuple_reader(
 ) -> tuple[int, int, Reader]:
     alignment = _alignment(kind)
     end = -(-start // alignment) * alignment
+    if len(kind) > 2 and all(part[0] in _CODES for part in kind[2:]):
+        return _numbers_reader(kind, end)
     readers = []
     for part in kind[2:]:
         end, _, read = _reader(part, end, release)
@@ -263,8 +270,30 @@ def _tuple_reader(
     return end, alignment, lambda buffer: make([read(buffer) for read in readers])
 
 
+def _numbers_reader(kind: Kind, start: int) -> tuple[int, int, Reader]:
+    """The same for a tuple of numbers alone, which are read at once."""
+    alignment, end, codes = _alignment(kind), start, ["<"]
+    for _, code in kind[2:]:
+        size = struct.calcsize(f"<{code}")
+        place = -(-end // size) * size
+        codes.append(f"{place - end}x{code}")
+        end = place + size
+    unpack = struct.Struct("".join(codes)).unpack_from
+    end = -(-end // alignment) * alignment
+    if not kind[1]:
+        return end, alignment, lambda buffer: unpack(buffer, start)
+    make = class_at(kind[1])
+    return end, alignment, lambda buffer: make(unpack(buffer, start))
+
+
+def _is_only(information: int) -> bool:
+    """Whether a result is the only array in its memory, which a kernel has made."""
+    return bool(information) and count_of(information) == 1
+
+
 def _array_reader(kind: Kind, start: int, release: Callable[[int], None]) -> Reader:
-    dimensions, item = kind[2], np.dtype(kind[1])
+    dimensions, item, is_ordered = kind[2], np.dtype(kind[1]), kind[3] == "C"
+    size = item.itemsize
     unpack = struct.Struct(f"<QQqqQ{2 * dimensions}q").unpack_from
 
     def read(buffer: Any) -> Any:
@@ -272,9 +301,11 @@ def _array_reader(kind: Kind, start: int, release: Callable[[int], None]) -> Rea
         shape, strides = rest[:dimensions], rest[dimensions:]
         if items == 0:
             array = np.empty(shape, item)
+        elif is_ordered and items * size <= MOST_COPIED and _is_only(information):
+            array = np.ndarray(shape, item, bytearray(ctypes.string_at(address, items * size)))
         else:
             reach = sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
-            memory = (ctypes.c_char * (reach + item.itemsize)).from_address(address)
+            memory = (ctypes.c_char * (reach + size)).from_address(address)
             array = np.ndarray(shape, item, memory, 0, strides)
             weakref.finalize(memory, release, information)
             return array

@@ -168,6 +168,7 @@ import numpy as np
 from sensor_models.lidar.named import named_lidar
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.tracing import RayScene
+from sensor_models.sight.mount import poses_of
 
 lidar, _ = named_lidar("", {})
 with RayScene(load_scene("yard")) as rays:

@@ -28,6 +28,7 @@ def frames_of(home):
     named = importlib.import_module(f"{home}sensor_models.lidar.named")
     manifest = importlib.import_module(f"{home}sensor_models.scene.manifest")
     tracing = importlib.import_module(f"{home}sensor_models.scene.tracing")
+    poses_of = importlib.import_module(f"{home}sensor_models.sight.mount").poses_of
     lidar, _ = named.named_lidar("OS0-128", {})
     rays = tracing.RayScene(manifest.load_scene("yard"), threads=1)
     poses = poses_of(lidar.mount, np.array([[0.0, 0.0, 1.8, 1.0, 0.0, 0.0, 0.0]]))

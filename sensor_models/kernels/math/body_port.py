@@ -86,6 +86,8 @@ THINGS_TO_TELL = 4
 
 #: Bits of what is found, behind what was seen and what is done: which pairs jump.
 JUMPS = 8
+#: And behind those, of ``take_in``: what there is to tell.
+TELL = 10
 
 #: What a position (m, and share of itself) and an orientation change by when nothing moves.
 AT_REST = 1e-9
@@ -347,3 +349,28 @@ def to_tell(known: Floats, found: int) -> int:
     if rotation == DERIVED and _has_turned(known[NOW], memory):
         flags |= 8
     return flags
+
+
+@njit("int64(float64[:,::1], float64[::1], int64, float64, float64, float64)", **PLAIN)
+def take_in(
+    known: Floats, given: Floats, policy: int, states: float, interval_0: float, interval: float
+) -> int:
+    """Complete what the inputs say, tell of it, and remember it.
+
+    Args:
+        known: the known states; what is remembered is that of the next state afterwards.
+        given: what the inputs say now.
+        policy: this and what follows as in ``complete``.
+        states: see there.
+        interval_0: see there.
+        interval: see there.
+
+    Returns:
+        What ``complete`` has found, and above ``TELL`` what there is to tell.
+    """
+    _copy(known[NOW], given, 0, given.size)
+    found = complete(known, policy, states, interval_0, interval)
+    told = to_tell(known, found) if interval > 0.0 else 0
+    is_first = interval == 0.0 and states <= 1.0
+    remember(known, found, 0.0 if is_first else 1.0)
+    return int(found | told << TELL)

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
+from sensor_models.kernels.options import INLINE
 
 Floats = NDArray[np.float64]
 
@@ -49,6 +50,21 @@ def fraction(x: float) -> float:
     part = x - np.floor(x)
     # a tiny negative x rounds up to 1, which is the start of the next period
     return part if part < 1.0 else 0.0
+
+
+@njit(**INLINE)
+def is_bad(fault: Floats, limited: int) -> bool:
+    """Whether a fault cannot be applied, to a signal that has limits or none."""
+    mode, wave = fault[MODE], fault[WAVE]
+    total = 0.0
+    for i in range(FAULT_SIZE):
+        total += 0.0 * fault[i]
+    if total != 0.0 or not (0.0 <= mode <= MODE_MIN and 0.0 <= wave <= WAVE_RAMP):
+        return True
+    if fault[PERIOD] < 0.0 or (wave != WAVE_NONE and fault[PERIOD] == 0.0):
+        return True
+    needs_limits = mode in (MODE_ON, MODE_MAX, MODE_MIN)
+    return needs_limits and limited == 0
 
 
 @njit(cache=True)

@@ -93,6 +93,22 @@ def claim_at(_context: Any, _address: Any) -> Any:
     return types.int64(types.intp), emit
 
 
+@intrinsic
+def call_kernel_at(_context: Any, _kernel: Any, _result: Any, _error: Any, _words: Any) -> Any:
+    """Call the kernel at an address, as ``kernels.machine_code`` says; returns its status."""
+    from llvmlite import ir
+    from numba import types
+
+    def emit(_target: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        byte = ir.IntType(8).as_pointer()
+        function = ir.FunctionType(ir.IntType(32), [byte] * 3).as_pointer()
+        kernel, *places = arguments
+        given = [builder.inttoptr(place, byte) for place in places]
+        return builder.call(builder.inttoptr(kernel, function), given)
+
+    return types.int32(types.intp, types.intp, types.intp, types.intp), emit
+
+
 def _viewer(name: str, dimensions: int) -> Callable[..., Any]:
     """A function of an address and as many lengths as the array has dimensions."""
 

@@ -135,7 +135,7 @@ def due(clock: Floats, rate: float, known_time: float, most: int) -> tuple[int, 
     return found, first, after, tolerance
 
 
-@njit("void(float64[::1], int64, int64, float64)", **PLAIN)
+@njit(**INLINE)
 def take(clock: Floats, found: int, after: int, known_time: float) -> None:
     """Take note of what ``due`` has found."""
     if found == STARTS_AGAIN:
@@ -144,3 +144,12 @@ def take(clock: Floats, found: int, after: int, known_time: float) -> None:
         clock[KNOWN_STATES] += 1.0
     clock[NEXT_INDEX] = after
     clock[LATEST] = known_time
+
+
+@njit(DUE_SIGNATURE, **PLAIN)
+def note(clock: Floats, rate: float, known_time: float, most: int) -> tuple[int, int, int, float]:
+    """Find what is due, as ``due``, and take note of it unless it is refused."""
+    found, first, after, tolerance = due(clock, rate, known_time, most)
+    if found < NOT_FINITE:
+        take(clock, found, after, known_time)
+    return found, first, after, tolerance

@@ -45,17 +45,7 @@ from sensor_models.kernels.math.body_port import (
     revise_first,
     to_tell,
 )
-from sensor_models.kernels.math.faults import (
-    FAULT_SIZE,
-    MODE,
-    MODE_MAX,
-    MODE_MIN,
-    MODE_ON,
-    PERIOD,
-    WAVE,
-    WAVE_NONE,
-    WAVE_RAMP,
-)
+from sensor_models.kernels.math.faults import FAULT_SIZE, is_bad
 from sensor_models.kernels.math.lengths import length_of
 from sensor_models.kernels.math.memory import (
     float64_rows_at,
@@ -66,7 +56,6 @@ from sensor_models.kernels.math.memory import (
 )
 from sensor_models.kernels.math.motion import ORIENTATION
 from sensor_models.kernels.math.rotations import quaternion_at
-from sensor_models.kernels.options import INLINE
 
 #: Functions that hand out views of memory must be ones that count references, and so must those
 #: that call them. Nothing is counted in the end: memory by its address has no owner.
@@ -263,26 +252,12 @@ def _read_truth(table: Table) -> int:
     return _normalise(table, now) if table[EULER] == 0 else _read_angles(table, now)
 
 
-@njit(**INLINE)
-def _fault_is_bad(fault: Floats, limited: int) -> bool:
-    mode, wave = fault[MODE], fault[WAVE]
-    total = 0.0
-    for i in range(FAULT_SIZE):
-        total += 0.0 * fault[i]
-    if total != 0.0 or not (0.0 <= mode <= MODE_MIN and 0.0 <= wave <= WAVE_RAMP):
-        return True
-    if fault[PERIOD] < 0.0 or (wave != WAVE_NONE and fault[PERIOD] == 0.0):
-        return True
-    needs_limits = mode in (MODE_ON, MODE_MAX, MODE_MIN)
-    return needs_limits and limited == 0
-
-
 @njit(**STEP)
 def _check_held(table: Table, now: Floats) -> int:
     """Refuse held inputs that cannot be applied."""
     limited = words(table, LIMITED, table[FAULTS])
     for n in range(table[FAULTS]):
-        if _fault_is_bad(now[n * FAULT_SIZE : (n + 1) * FAULT_SIZE], limited[n]):
+        if is_bad(now[n * FAULT_SIZE : (n + 1) * FAULT_SIZE], limited[n]):
             table[REFUSED] = n
             return BAD_FAULT
     for i in range(table[FAULTS] * FAULT_SIZE, table[HELD_SIZE]):

@@ -252,8 +252,8 @@ def test_instants_coarser_than_the_sampling_period_are_refused_and_nothing_is_sa
 class HastyClock(SampleClock):
     """Says at the start that a later sample is due as well, as one did by rounding."""
 
-    def due(self, known_time):
-        return [*super().due(known_time), (1, known_time + 1.0)]
+    def advance(self, known_time):
+        return [*super().advance(known_time), 1]
 
 
 def test_nothing_is_interpolated_before_two_states_are_known():

@@ -1,6 +1,5 @@
 """Logs: files and messages, read back by independent readers."""
 
-import json
 import os
 import signal
 import subprocess
@@ -12,25 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from foxglove_schemas_protobuf import (
-    CameraCalibration_pb2,
-    FrameTransforms_pb2,
-    LocationFix_pb2,
-    PointCloud_pb2,
-    PoseInFrame_pb2,
-    RawImage_pb2,
-    SceneUpdate_pb2,
-)
-from google.protobuf import descriptor_pb2
 from mcap.reader import NonSeekingReader, make_reader
-from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from sensor_models.log import __main__ as command
 from sensor_models.log import shared
 from sensor_models.log.mcap import McapWriter, Schema
 from sensor_models.log.reading import LogError, read_summary
 from sensor_models.log.shared import MOST_HELD, Message, leave_log, use_log
-from sensor_models.messages import foxglove, ros
 from sensor_models.output.files import OutputError
 
 PLAIN = Schema("plain", "jsonschema", b"{}", "json")
@@ -373,219 +360,6 @@ def test_a_log_whose_writer_was_killed_is_read_up_to_its_last_chunk(
     assert (summary.messages, summary.complete) == (len(found), False)
     assert command.main([str(path)]) == 0
     assert "not finished" in capsys.readouterr().out
-
-
-# ---- messages of Foxglove ----------------------------------------------------------------------
-
-GENERATED = {
-    "PointCloud": PointCloud_pb2,
-    "RawImage": RawImage_pb2,
-    "CameraCalibration": CameraCalibration_pb2,
-    "PoseInFrame": PoseInFrame_pb2,
-    "FrameTransforms": FrameTransforms_pb2,
-    "LocationFix": LocationFix_pb2,
-    "SceneUpdate": SceneUpdate_pb2,
-}
-
-
-@pytest.mark.parametrize("name", GENERATED)
-def test_descriptors_are_those_that_are_published(name: str) -> None:
-    """Each field has the number, type and label that Foxglove's own package gives it."""
-    files = descriptor_pb2.FileDescriptorSet.FromString(foxglove.descriptors(f"foxglove.{name}"))
-    known: dict[str, Any] = {}
-
-    def collect(descriptor: Any) -> None:
-        if descriptor.full_name not in known:
-            known[descriptor.full_name] = descriptor
-            for field in descriptor.fields:
-                if field.message_type is not None:
-                    collect(field.message_type)
-
-    collect(getattr(GENERATED[name], name).DESCRIPTOR)
-    for file in files.file:
-        assert file.syntax == "proto3"
-        for own in file.message_type:
-            published = known[f"{file.package}.{own.name}"].fields_by_name
-            for field in own.field:
-                wanted = published[field.name]
-                assert (field.number, field.type) == (wanted.number, wanted.type)
-                assert (field.label == field.LABEL_REPEATED) == wanted.is_repeated
-                of = wanted.message_type or wanted.enum_type
-                assert field.type_name == (f".{of.full_name}" if of else "")
-            for enum in own.enum_type:
-                items = known[f"{file.package}.{own.name}"].enum_types_by_name[enum.name].values
-                assert {v.name: v.number for v in enum.value} == {v.name: v.number for v in items}
-
-
-def test_descriptors_are_complete_for_readers_that_have_no_others() -> None:
-    from google.protobuf import descriptor_pool, message_factory
-
-    for name in GENERATED:
-        pool = descriptor_pool.DescriptorPool()
-        data = foxglove.descriptors(f"foxglove.{name}")
-        for file in descriptor_pb2.FileDescriptorSet.FromString(data).file:
-            pool.Add(file) if hasattr(pool, "Add") else pool.AddSerializedFile(
-                file.SerializeToString()
-            )
-        kind = pool.FindMessageTypeByName(f"foxglove.{name}")
-        assert message_factory.GetMessageClass(kind)() is not None
-
-
-def joined(parts: Any) -> bytes:
-    return b"".join(bytes(part) for part in parts)
-
-
-def some_points() -> Any:
-    points = np.zeros(5, [("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("ring", "<u2")])
-    points["x"], points["ring"] = np.arange(5) / 3, np.arange(5)
-    return points
-
-
-def test_points_for_foxglove() -> None:
-    points = some_points()
-    parts = foxglove.point_cloud(1.25, "lidar", points, (10.0, 20.0, 30.0))
-    found = PointCloud_pb2.PointCloud.FromString(joined(parts))
-    assert (found.timestamp.seconds, found.timestamp.nanos) == (1, 250_000_000)
-    assert (found.frame_id, found.point_stride) == ("lidar", 14)
-    assert [(f.name, f.offset, f.type) for f in found.fields] == [
-        ("x", 0, 7),
-        ("y", 4, 7),
-        ("z", 8, 7),
-        ("ring", 12, 3),
-    ]
-    assert found.data == points.tobytes()
-    assert (found.pose.position.x, found.pose.position.z) == (10.0, 30.0)
-    assert found.pose.orientation.w == 1.0
-
-
-def test_pictures_poses_and_places_for_foxglove() -> None:
-    pixels = np.arange(6, dtype=np.float32).reshape(2, 3)
-    image = RawImage_pb2.RawImage.FromString(joined(foxglove.raw_image(0.0, "c", pixels, "32FC1")))
-    assert (image.width, image.height, image.step, image.encoding) == (3, 2, 12, "32FC1")
-    assert image.data == pixels.tobytes()
-    parts = foxglove.camera_calibration(0.0, "c", (3, 2), (5.0, 6.0, 1.5, 1.0))
-    camera = CameraCalibration_pb2.CameraCalibration.FromString(joined(parts))
-    assert list(camera.K) == [5, 0, 1.5, 0, 6, 1, 0, 0, 1]
-    assert list(camera.P) == [5, 0, 1.5, 0, 0, 6, 1, 0, 0, 0, 1, 0]
-    assert (camera.distortion_model, list(camera.D)) == ("", [])
-    lens = (3, 2), (5.0, 6.0, 1.0, 0.5), "equidistant", (0.1, 0.2, 0.0, 0.3)
-    parts = foxglove.camera_calibration(0.0, "c", *lens)
-    camera = CameraCalibration_pb2.CameraCalibration.FromString(joined(parts))
-    assert (camera.distortion_model, list(camera.D)) == ("kannala_brandt", [0.1, 0.2, 0.0, 0.3])
-    parts = foxglove.pose_in_frame(0.5, "map", (1.0, 2.0, 3.0), (0.5, 0.1, 0.2, 0.3))
-    pose = PoseInFrame_pb2.PoseInFrame.FromString(joined(parts)).pose
-    turn = pose.orientation
-    assert (turn.w, turn.x, turn.y, turn.z) == (0.5, 0.1, 0.2, 0.3)
-    given = [(0.5, "map", "a", (1.0, 2.0, 3.0), (1.0, 0.0, 0.0, 0.0))] * 2
-    tree = FrameTransforms_pb2.FrameTransforms.FromString(joined(foxglove.frame_transforms(given)))
-    assert [(t.parent_frame_id, t.child_frame_id) for t in tree.transforms] == [("map", "a")] * 2
-    place = (np.radians(50.0), np.radians(-8.0), 120.0)
-    parts = foxglove.location_fix(0.0, "gnss", place, (1.0, 2.0, 3.0))
-    fix = LocationFix_pb2.LocationFix.FromString(joined(parts))
-    assert (fix.latitude, fix.longitude, fix.altitude) == pytest.approx((50.0, -8.0, 120.0))
-    assert list(fix.position_covariance) == [1, 0, 0, 0, 2, 0, 0, 0, 3]
-
-
-def test_meshes_for_foxglove() -> None:
-    corners = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0]])
-    mesh = foxglove.SceneMesh("a", "map", corners, np.array([[0, 1, 2]]), (0.5, 0.25, 1.0))
-    found = SceneUpdate_pb2.SceneUpdate.FromString(joined(foxglove.scene_update(0.0, [mesh])))
-    (entity,) = found.entities
-    (shape,) = entity.triangles
-    assert [[p.x, p.y, p.z] for p in shape.points] == corners.tolist()
-    assert list(shape.indices) == [0, 1, 2]
-    assert (shape.color.g, shape.color.a) == (0.25, 1.0)
-
-
-def test_readings_are_objects_in_groups() -> None:
-    (content,) = foxglove.reading(0.5, {"a.x": 1.0, "a.y": True, "n": 3, "s": "text"})
-    assert json.loads(content) == {
-        "timestamp": {"sec": 0, "nsec": 500_000_000},
-        "a": {"x": 1.0, "y": True},
-        "n": 3,
-        "s": "text",
-    }
-    schema = json.loads(foxglove.reading_schema({"a.x": "real", "n": "choice"}))
-    assert schema["properties"]["a"]["properties"]["x"] == {"type": "number"}
-    assert schema["properties"]["n"] == {"type": "integer"}
-
-
-# ---- messages of ROS 2 -------------------------------------------------------------------------
-
-STORE = get_typestore(Stores.ROS2_HUMBLE)
-
-
-@pytest.mark.parametrize("kind", ros.DEFINITIONS)
-def test_definitions_are_those_of_ros(kind: str) -> None:
-    """Names, types and order of all fields, by the digests that ROS identifies types with."""
-    name = ros.full_name(kind)
-    own = get_typestore(Stores.EMPTY)
-    own.register(get_types_from_msg(ros.definition(kind).decode(), name))
-    assert own.hash_rihs01(name) == STORE.hash_rihs01(name)
-
-
-def decoded(kind: str, parts: Any) -> Any:
-    return STORE.deserialize_cdr(joined(parts), ros.full_name(kind))
-
-
-def test_points_and_pictures_for_ros() -> None:
-    points = some_points()
-    cloud = decoded("sensor_msgs/PointCloud2", ros.point_cloud(12.5, "lidar", points))
-    assert (cloud.header.stamp.sec, cloud.header.stamp.nanosec) == (12, 500_000_000)
-    assert (cloud.header.frame_id, cloud.width, cloud.height) == ("lidar", 5, 1)
-    assert [(f.name, f.offset, f.datatype, f.count) for f in cloud.fields] == [
-        ("x", 0, 7, 1),
-        ("y", 4, 7, 1),
-        ("z", 8, 7, 1),
-        ("ring", 12, 4, 1),
-    ]
-    assert (cloud.point_step, cloud.row_step, cloud.is_dense) == (14, 70, True)
-    assert cloud.data.tobytes() == points.tobytes()
-    pixels = np.arange(6, dtype=np.uint16).reshape(2, 3)
-    image = decoded("sensor_msgs/Image", ros.image(0.0, "c", pixels, "mono16"))
-    assert (image.width, image.height, image.step, image.encoding) == (3, 2, 6, "mono16")
-    assert image.data.tobytes() == pixels.tobytes()
-    info = decoded("sensor_msgs/CameraInfo", ros.camera_info(0.0, "c", (3, 2), (5, 6, 1.5, 1)))
-    assert info.k.tolist() == [5, 0, 1.5, 0, 6, 1, 0, 0, 1]
-    assert (info.width, info.height, info.distortion_model) == (3, 2, "plumb_bob")
-    assert info.p.tolist() == [5, 0, 1.5, 0, 0, 6, 1, 0, 0, 0, 1, 0]
-    assert info.d.tolist() == [0.0] * 5
-    lens = (3, 2), (5, 6, 1, 0.5), "rational_polynomial", tuple(range(8))
-    info = decoded("sensor_msgs/CameraInfo", ros.camera_info(0.0, "c", *lens))
-    assert (info.distortion_model, info.d.tolist()) == ("rational_polynomial", list(range(8)))
-
-
-def test_motion_fields_and_places_for_ros() -> None:
-    imu = decoded("sensor_msgs/Imu", ros.imu(1.0, "imu", (1, 2, 3), (4, 5, 6), None, (0, 0, 0)))
-    assert (imu.angular_velocity.x, imu.angular_velocity.z) == (1.0, 3.0)
-    assert imu.orientation_covariance[0] == imu.linear_acceleration_covariance[0] == -1.0
-    assert imu.angular_velocity_covariance.tolist() == [4, 0, 0, 0, 5, 0, 0, 0, 6]
-    assert imu.orientation.w == 1.0
-    field = decoded(
-        "sensor_msgs/MagneticField", ros.magnetic_field(1.0, "m", (1e-5, 2e-5, 3e-5), (1, 2, 3))
-    )
-    assert field.magnetic_field.z == 3e-5
-    assert field.magnetic_field_covariance.tolist() == [1, 0, 0, 0, 2, 0, 0, 0, 3]
-    place = (np.radians(50.0), np.radians(-8.0), 120.0)
-    parts = ros.nav_sat_fix(0.0, "gnss", True, place, (1, 2, 3))
-    fix = decoded("sensor_msgs/NavSatFix", parts)
-    assert (fix.latitude, fix.longitude, fix.altitude) == pytest.approx((50.0, -8.0, 120.0))
-    assert (fix.status.status, fix.status.service) == (0, 1)
-    assert fix.position_covariance.tolist() == [1, 0, 0, 0, 2, 0, 0, 0, 3]
-    assert fix.position_covariance_type == 2
-    exact = ros.nav_sat_fix(0.0, "gnss", True, place, (0, 0, 0))
-    assert decoded("sensor_msgs/NavSatFix", exact).position_covariance_type == 0
-    given = [(0.5, "map", "base_link", (1.0, 2.0, 3.0), (0.5, 0.1, 0.2, 0.3))] * 2
-    (first, second) = decoded("tf2_msgs/TFMessage", ros.transforms(given)).transforms
-    assert first == second
-    turn = first.transform.rotation
-    assert (turn.w, turn.x, turn.y, turn.z) == (0.5, 0.1, 0.2, 0.3)
-    pose = decoded(
-        "geometry_msgs/PoseStamped", ros.pose_stamped(0.5, "map", (1, 2, 3), (1, 0, 0, 0))
-    )
-    assert pose.pose.position.y == 2.0
-    joint = decoded("sensor_msgs/JointState", ros.joint_state(0.5, "wheel", 3.0, None))
-    assert (joint.name, joint.position.tolist(), joint.velocity.tolist()) == (["wheel"], [3.0], [])
 
 
 # ---- the command -------------------------------------------------------------------------------

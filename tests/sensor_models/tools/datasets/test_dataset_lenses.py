@@ -15,7 +15,7 @@ from sensor_models.tools.datasets.boxes import Boxes
 from sensor_models.tools.datasets.dataset import make_dataset, make_samples
 from sensor_models.tools.datasets.sensing import PictureEye
 from sensor_models.tools.workers.local import LocalPool
-from tests.sensor_models.tools.datasets.test_datasets import POSE, cubes
+from tests.sensor_models.tools.datasets.test_boxes import POSE, cubes
 
 TEXT = """
 [dataset]
