@@ -156,7 +156,9 @@ class Brdf:
 
     theta: NDArray[np.float64]  # (n,), rad from the normal, of light and of viewer, rising
     phi: NDArray[np.float64]  # (m,), rad of azimuth, 0 to π, rising
-    values: NDArray[np.float64]  # (n, n, m), 1/sr: by the angle of the light, of the viewer, azimuth
+    values: NDArray[
+        np.float64
+    ]  # (n, n, m), 1/sr: by the angle of the light, of the viewer, azimuth
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.materials import material_library
-from sensor_models.scene.openmaterial.documents import MAX_BYTES, Document, parsed
+from sensor_models.scene.openmaterial.documents import MAX_BYTES, parsed
 from sensor_models.scene.openmaterial.materials import Properties, material_table, read_properties
 from sensor_models.scene.openmaterial.tables import Verdict
 from sensor_models.scene.openmaterial.texels import divided, nearest_colors, picture_of
@@ -45,7 +45,7 @@ class Asset:
         self.verdict = Verdict(options.unphysical)
         self.document = parsed(data, world.path)
         pairs = self.document.pairs
-        self.replaced = {name: other for name, other in pairs("materialReplacement", 2)}
+        self.replaced = {row[0]: row[1] for row in pairs("materialReplacement", 2)}
         self.pictures = {
             row[0]: (row[1], number)
             for number, row in enumerate(pairs("materialTextureAssignment", 2))

@@ -115,9 +115,7 @@ def _read_retro(found: Properties, properties: Document) -> None:
     found.sources.append(part.text("sources") or "")
 
 
-def _read_tables(
-    found: Properties, properties: Document, files: Files, verdict: Verdict
-) -> None:
+def _read_tables(found: Properties, properties: Document, files: Files, verdict: Verdict) -> None:
     """Read all property tables that a material names."""
 
     def table(key: str, name: str) -> Document:
@@ -212,4 +210,3 @@ def table_of(material: Material) -> dict[str, Any]:
     if material.emission:
         table["emission"] = [list(pair) for pair in material.emission]
     return {**table, "surface": surface}
-

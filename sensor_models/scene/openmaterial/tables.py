@@ -61,7 +61,7 @@ class Verdict:
 
 
 def optical_indices(document: Document, verdict: Verdict) -> Indices:
-    """n - jκ by wavelength."""
+    """N - jκ by wavelength."""
     key = "opticalProperties"
     rows = _usual(document.rows(key, 4), 2)
     found: Indices = {}
@@ -210,23 +210,34 @@ def _fit(part: Document, wavelength: float, rows: Floats, verdict: Verdict, foun
 
 
 def best_index(theta: Floats, plane: Floats, size: Floats) -> tuple[float, float, float]:
-    """n and k of Fresnel's law for given |r|, and the misfit, by a grid that closes in.
+    """The n and k of Fresnel's law for given |r|, and the misfit in the root mean square.
 
-    ``plane`` is the angle between the plane of incidence and the electric field.
+    ``plane`` is the angle between the plane of incidence and the electric field. The best of a
+    coarse grid is made better by damped steps of Gauss and Newton.
     """
-    middle, half = np.array([math.log(5.0), math.log(0.3)]), np.array([1.7, 5.5])
-    best = (1.0, 0.0, math.inf)
-    for _ in range(24):
-        steps = np.linspace(-1.0, 1.0, 15)
-        logs = np.stack(np.meshgrid(steps, steps, indexing="ij"), axis=-1) * half + middle
-        index = np.exp(logs[..., 0]) - 1j * np.exp(logs[..., 1])
-        apart = _sizes(index[..., np.newaxis], theta, plane) - size
-        misfit = np.sqrt(np.mean(apart**2, axis=-1))
-        place = np.unravel_index(int(np.argmin(misfit)), misfit.shape)
-        if misfit[place] < best[2]:
-            best = float(index[place].real), float(-index[place].imag), float(misfit[place])
-        middle, half = logs[place], 0.6 * half
-    return best
+
+    def apart(place: Floats) -> Floats:
+        index = np.exp(place[..., 0]) - 1j * np.exp(place[..., 1])
+        return _sizes(index[..., np.newaxis], theta, plane) - size
+
+    logs = [np.linspace(math.log(low), math.log(100.0), 60) for low in (1.0, 1e-4)]
+    grid = np.stack(np.meshgrid(*logs, indexing="ij"), axis=-1)
+    misfit = np.mean(apart(grid) ** 2, axis=-1)
+    best = grid[np.unravel_index(int(np.argmin(misfit)), misfit.shape)]
+    least, damping = float(misfit.min()), 1e-3
+    for _ in range(100):
+        steps = 1e-6 * np.eye(2)
+        slope = ((apart(best + steps) - apart(best - steps)) / 2e-6).T
+        square = slope.T @ slope + damping * np.diag([1e-6, 1e-6])
+        trial = best - np.linalg.solve(square, slope.T @ apart(best))
+        trial = np.clip(trial, [math.log(1e-2), math.log(1e-6)], math.log(1e4))
+        found = float(np.mean(apart(trial) ** 2))
+        if found < least:
+            best, least, damping = trial, found, 0.1 * damping
+        else:
+            damping = min(10.0 * damping, 1e12)
+    n, k = np.exp(best).tolist()
+    return n, k, math.sqrt(least)
 
 
 def _sizes(index: NDArray[np.complex128], theta: Floats, plane: Floats) -> Floats:

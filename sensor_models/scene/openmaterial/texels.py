@@ -58,9 +58,7 @@ def nearest_colors(picture: Picture, colors: NDArray[np.uint8]) -> NDArray[np.in
     return numbers[np.asarray(place).reshape(-1)].reshape(shape)
 
 
-def divided(
-    piece: Piece, places: Floats, numbers: NDArray[np.int32]
-) -> list[tuple[int, Piece]]:
+def divided(piece: Piece, places: Floats, numbers: NDArray[np.int32]) -> list[tuple[int, Piece]]:
     """A piece by the numbers of its texels, in rising order of these.
 
     ``places`` are those of the vertices in the picture: (n, 2), from its upper left corner.

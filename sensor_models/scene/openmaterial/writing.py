@@ -33,9 +33,10 @@ Floats = NDArray[np.float64]
 VERSION = "1.1.0"
 #: The coat that a table still shows, and the length of roughness without a known height, m.
 SMOOTHEST, LENGTH = 0.05, 1e-5
-#: Angles of tables, degrees: of matt surfaces, of coated ones, and azimuths of these.
+#: Angles of tables, degrees: of matt surfaces, of coated ones, and azimuths of these. Beyond 82 the
+#: half-vector law of coated ones gains energy (``kernels.light.surfaces``).
 MATT = tuple(range(0, 90, 10))
-COATED = tuple(range(0, 90, 3))
+COATED = (*range(0, 60, 3), *range(60, 83, 2))
 AZIMUTHS = (0, 30, 60, 90, 110, 130, 145, 155, 162, 168, 173, 177, 180)
 MAPPING = "sensor_fmus_materials.xomm"
 _NAMES = uuid.UUID("7f3c1f2e-5d0a-4c0e-9b5e-2f4f6f0f9d11")
@@ -177,7 +178,9 @@ def _retro(material: Material) -> dict[str, Any]:
 
 
 def _optical(name: str, material: Material) -> dict[str, Any]:
-    rows = [[w, 293.0, one.ior, one.extinction] for w, one in sorted(material.at_wavelength.items())]
+    rows = [
+        [w, 293.0, one.ior, one.extinction] for w, one in sorted(material.at_wavelength.items())
+    ]
     return {"metadata": metadata(f"{name}_optical", material.source), "opticalProperties": rows}
 
 

@@ -44,9 +44,7 @@ def by_guesses(scene: Scene) -> Scene:
         base = guess_of(material)
         color = KNOWN if base is None else color_of(base)
         materials.append(Material(material.name, SurfaceKind.lambert, numbers, color=color))
-    meshes = tuple(
-        replace(mesh, face_texture=None, texture_places=None) for mesh in scene.meshes
-    )
+    meshes = tuple(replace(mesh, face_texture=None, texture_places=None) for mesh in scene.meshes)
     return replace(scene, meshes=meshes, materials=tuple(materials), textures=())
 
 
@@ -57,9 +55,7 @@ def legend_of(scene: Scene) -> list[tuple[str, Color]]:
     return [("known", KNOWN), *lines] if None in bases else lines
 
 
-def with_legend(
-    picture: NDArray[np.uint8], legend: list[tuple[str, Color]]
-) -> NDArray[np.uint8]:
+def with_legend(picture: NDArray[np.uint8], legend: list[tuple[str, Color]]) -> NDArray[np.uint8]:
     """A picture with a legend in its upper left corner."""
     image = Image.fromarray(picture)
     draw = ImageDraw.Draw(image)
