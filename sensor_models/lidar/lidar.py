@@ -14,7 +14,7 @@ to its ``shift``, unless they are float64.
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,6 +65,15 @@ SHIFT_STEP = 10_000.0
 FEWEST_KNOTS, MOST_KNOTS = 256, 2048
 
 
+class Met(NamedTuple):
+    """What the rays of a lidar meet in a scene, the first fields of a ``Path``."""
+
+    surfaces: Floats  # of the materials
+    media: Floats  # of the scene, then the insides of the materials
+    medium_of_volume: NDArray[np.int32]
+    tables: Floats  # of surfaces that are tables
+
+
 class Lidar:
     """One kind of lidar with its pattern, its mount and its random streams."""
 
@@ -102,7 +111,7 @@ class Lidar:
         self.walk = walk or WalkParameters()
         self._walk = walk_table(self.walk, beam_spread(RAYS, 1.0)[:, 0])
         self._spread = beam_spread(self.parameters.subrays, self.beam.divergence_half_angle)
-        self._materials: tuple[Scene, Floats, Floats, NDArray[np.int32], Floats] | None = None
+        self._materials: tuple[Scene, Met] | None = None
         self._angles: tuple[int, Floats, NDArray[np.float32], NDArray[np.float32]] | None = None
 
     @property
@@ -252,14 +261,14 @@ class Lidar:
             )
         return self._angles[1:]
 
-    def expect(self, scene: Scene) -> tuple[Floats, Floats, NDArray[np.int32], Floats]:
-        """What rays of this lidar meet in a scene: surfaces, media, those of its volumes, tables.
+    def expect(self, scene: Scene) -> Met:
+        """What rays of this lidar meet in a scene.
 
         ``ParameterError`` if a material or a medium of it knows nothing of the wavelength.
         """
         if self._materials is None or self._materials[0] is not scene:
-            self._materials = scene, *self._tables_of(scene)
-        return self._materials[1:]
+            self._materials = scene, self._tables_of(scene)
+        return self._materials[1]
 
     def _path(self, scene: Scene, frame: int) -> Path:
         own = self.parameters
@@ -280,8 +289,7 @@ class Lidar:
         own = {name: v for name, v in vars(self.ambient).items() if v != OF_SCENE}
         return replace(scene.media[0], **own)
 
-    def _tables_of(self, scene: Scene) -> tuple[Floats, Floats, NDArray[np.int32], Floats]:
-        """Surfaces, media, the media of the volumes and tables, as a path has them."""
+    def _tables_of(self, scene: Scene) -> Met:
         own, around = self.parameters, self.medium_around(scene)
         surfaces = pack_materials(scene.materials, own.wavelength)
         numbers = [material.at(own.wavelength) for material in scene.materials]
@@ -299,7 +307,7 @@ class Lidar:
                     material.at(own.wavelength).extinction, own.wavelength
                 )
         volumes = np.array([volume.medium for volume in scene.volumes], np.int32)
-        return surfaces, np.concatenate([media, inside]), volumes, tables
+        return Met(surfaces, np.concatenate([media, inside]), volumes, tables)
 
     def _detector(self, frame: int) -> layout.Detector:
         own, noise = self.parameters, self.noise
