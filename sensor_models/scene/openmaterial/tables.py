@@ -42,6 +42,12 @@ QUARTER, TURN = 1.570797, 6.283186
 MOST_MISFIT = 0.1
 
 
+#: What a note begins with that is about such numbers.
+UNPHYSICAL_NOTE = "unphysical"
+#: Angles between which light and viewer together should be known, for lidars, rad.
+STEEP, FLAT = math.radians(10.0), math.radians(60.0)
+
+
 @dataclass
 class Verdict:
     """What is done with numbers that no body has: refused, left out, or used; and notes of it."""
@@ -54,9 +60,8 @@ class Verdict:
         if self.choice == REFUSE:
             document.refuse(key, f"is unphysical: {reason} (--unphysical says what to do then)")
         what = "left out" if self.choice == GUESS else "used"
-        self.notes.append(
-            f"{document.file.name}: {document.place}{key}: unphysical, {what}: {reason}"
-        )
+        where = f"{document.file.name}: {document.place}{key}"
+        self.notes.append(f"{UNPHYSICAL_NOTE} {where}: {what}: {reason}")
         return self.choice != GUESS
 
 
@@ -139,10 +144,27 @@ def brdfs_of(document: Document, verdict: Verdict) -> dict[float, Brdf]:
     for wavelength in np.unique(rows[:, 0]).tolist():
         own = rows[rows[:, 0] == wavelength, 1:]
         if SHORTEST <= wavelength <= LONGEST_LIGHT:
+            _note_gaps(part, wavelength, own, verdict)
             brdf = _checked(part, wavelength, own, verdict)
             if brdf is not None:
                 found[wavelength] = brdf
     return found
+
+
+def _note_gaps(part: Document, wavelength: float, rows: Floats, verdict: Verdict) -> None:
+    """Note if a table does not say what comes back to where light comes from."""
+    back = (np.abs(rows[:, 0] - rows[:, 1]) < 1e-3) & ((rows[:, 2] < 1e-3) | (rows[:, 0] < 1e-3))
+    angles = rows[back, 0]
+    if len(angles) and angles.min() <= STEEP and angles.max() >= FLAT:
+        return
+    known = "at no angle"
+    if len(angles):
+        low, high = np.degrees([angles.min(), angles.max()])
+        known = f"from {low:.0f} to {high:.0f} degrees only"
+    place = f"{part.file.name}: {part.place}lookupTable at {wavelength_text(wavelength)}"
+    verdict.notes.append(
+        f"{place}: what goes back to the light is given {known}, else it comes from the neighbours"
+    )
 
 
 def _check_angles(part: Document, angles: Floats, values: Floats) -> None:

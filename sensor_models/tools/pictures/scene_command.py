@@ -34,6 +34,7 @@ from sensor_models.scene.model import (
     SurfaceParameters,
     wavelength_text,
 )
+from sensor_models.scene.openmaterial.tables import UNPHYSICAL_NOTE
 from sensor_models.scene.openmaterial.writing import MAPPING, write_materials
 from sensor_models.scene.schema import json_schema
 from sensor_models.scene.worlds.dynamics import write_dynamics
@@ -105,7 +106,7 @@ def check(given: argparse.Namespace) -> Iterator[str]:
         if material.source.startswith(GUESS):
             yield f"guess      {material.name}: {material.source.removeprefix(GUESS)}"
     for note in notes:
-        yield f"not taken  {note}"
+        yield note if note.startswith(UNPHYSICAL_NOTE) else f"not taken  {note}"
     for number, medium in enumerate(scene.media):
         where = [volume.instance.name for volume in scene.volumes if volume.medium == number]
         place = "the world" if number == 0 else ", ".join(where) or "nothing"

@@ -149,6 +149,19 @@ def test_check_lists_guesses_and_what_is_not_taken(asset: Path, capsys) -> None:
     assert "not taken  paint.xomp: densityData: not used" in said
 
 
+def test_check_lists_what_is_unphysical_and_what_was_done(tmp_path: Path, capsys) -> None:
+    path = asset_files.write_asset(tmp_path)
+    name, content, _ = UNPHYSICAL["permittivity"]
+    write(tmp_path / "materials" / "tables" / f"{name}.xompt", **content)
+    assert main(["check", str(path)]) == 1
+    assert "epsilon' = -0.384" in capsys.readouterr().err
+    for choice, done in (("guess", "left out"), ("take", "used")):
+        assert main(["check", str(path), "--unphysical", choice]) == 0
+        said = capsys.readouterr().out.splitlines()
+        head = f"unphysical road_emp.xompt: electromagneticProperties: {done}: epsilon' = -0.384"
+        assert any(line.startswith(head) for line in said)
+
+
 # ---- what no body has ----------------------------------------------------------------------------
 
 UNPHYSICAL = {

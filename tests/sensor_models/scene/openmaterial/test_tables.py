@@ -102,6 +102,19 @@ def test_coefficients_that_fit_no_index_are_refused() -> None:
         fitted_indices(document(**part), Verdict("refuse"))
 
 
+def test_a_table_that_does_not_say_what_goes_back_is_noted() -> None:
+    whole = [[905e-9, 0.2 * k, 0.2 * k, 0.0, 0.1] for k in range(7)]
+    for rows, known in (
+        (whole, None),
+        (whole[5:], "from 57 to 69 degrees only"),
+        ([[905e-9, 0.2 * k, 0.0, 0.0, 0.1] for k in range(1, 7)], "at no angle"),
+    ):
+        verdict = Verdict("refuse")
+        brdfs_of(document(brdf={"lookupTable": rows}), verdict)
+        assert len(verdict.notes) == (known is not None)
+        assert known is None or known in verdict.notes[0]
+
+
 def test_rows_with_null_are_left_out_of_tables() -> None:
     rows = [[905e-9, 0.0, 0.0, 0.0, 0.1], [905e-9, 0.5, 0.5, 0.0, 0.1], [905e-9, 1.0, None, 0, 1]]
     found = brdfs_of(document(brdf={"lookupTable": rows}), Verdict("refuse"))
