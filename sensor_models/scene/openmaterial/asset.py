@@ -132,12 +132,12 @@ class Asset:
         return self._entered[place]
 
     def _table(self, given: Properties, look: Look) -> dict[str, Any]:
+        """The table of a manifest of a material; our own numbers have a colour, others a look."""
         base, why = guessed(look, self.world.rules)
         table = material_table(given, material_library()[base], why)
         color = [min(max(round(float(part), 4), 0.0), 1.0) for part in look.color]
-        return {**table, "color": table.get("color", color)} if given.own else {
-            **table, "color": color
-        }  # fmt: skip
+        own = None if given.own is None else given.own.get("color")
+        return {**table, "color": color if own is None else own}
 
     def _brdf_file(self, given: Properties) -> str:
         """The name that the tables of a material have in the world."""

@@ -143,11 +143,14 @@ def brdfs_of(document: Document, verdict: Verdict) -> dict[float, Brdf]:
     found: dict[float, Brdf] = {}
     for wavelength in np.unique(rows[:, 0]).tolist():
         own = rows[rows[:, 0] == wavelength, 1:]
-        if SHORTEST <= wavelength <= LONGEST_LIGHT:
-            _note_gaps(part, wavelength, own, verdict)
-            brdf = _checked(part, wavelength, own, verdict)
-            if brdf is not None:
-                found[wavelength] = brdf
+        if not SHORTEST <= wavelength <= LONGEST_LIGHT:
+            at = f"{document.file.name}: brdf.lookupTable at {wavelength_text(wavelength)}"
+            verdict.notes.append(f"{at}: left out, only tables for light are used")
+            continue
+        _note_gaps(part, wavelength, own, verdict)
+        brdf = _checked(part, wavelength, own, verdict)
+        if brdf is not None:
+            found[wavelength] = brdf
     return found
 
 

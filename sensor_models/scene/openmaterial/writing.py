@@ -16,7 +16,7 @@ taken as ``LENGTH``.
 import json
 import math
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,8 @@ from sensor_models.scene.model import Brdf, Material, SurfaceKind, SurfaceParame
 from sensor_models.scene.openmaterial.materials import OWN, table_of
 
 Floats = NDArray[np.float64]
+#: The reflectance of a surface by kind, numbers, ``two_way`` and directions of light and viewer.
+Bidirectional = Callable[[SurfaceKind, SurfaceParameters, bool, Floats, Floats], Floats]
 
 VERSION = "1.1.0"
 #: The coat that a table still shows, and the length of roughness without a known height, m.
@@ -103,7 +105,9 @@ def _brdf_document(rows: list[list[float]], name: str, source: str) -> str:
 # ---- the materials of a library ------------------------------------------------------------------
 
 
-def write_materials(materials: Mapping[str, Material], directory: Path, bidirectional: Any) -> int:
+def write_materials(
+    materials: Mapping[str, Material], directory: Path, bidirectional: Bidirectional
+) -> int:
     """Write materials with a mapping of their names; returns how many files that were.
 
     ``bidirectional(kind, numbers, two_way, light, viewer)`` is the reflectance of a surface.
@@ -125,7 +129,7 @@ def _write(file: Path, content: Mapping[str, Any]) -> None:
 
 
 def _files_of(
-    name: str, material: Material, bidirectional: Any
+    name: str, material: Material, bidirectional: Bidirectional
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """The files of a material with their content."""
     properties = {**_roughness(material), **_retro(material)}
@@ -194,7 +198,7 @@ def _electromagnetic(name: str, material: Material) -> dict[str, Any]:
     return {"metadata": about, "electromagneticProperties": rows}
 
 
-def brdf_rows(material: Material, bidirectional: Any) -> list[list[float]]:
+def brdf_rows(material: Material, bidirectional: Bidirectional) -> list[list[float]]:
     """The rows of a material's tables: wavelength, both angles, azimuth, f."""
     coated = material.kind is SurfaceKind.two_layer
     theta = np.radians(COATED if coated else MATT)
@@ -207,8 +211,7 @@ def brdf_rows(material: Material, bidirectional: Any) -> list[list[float]]:
         bare = replace(numbers, retro_reflectance=0.0)  # which has a place of its own
 
         def f_of(one: SurfaceParameters) -> Floats:
-            found: Floats = bidirectional(material.kind, one, material.two_way, light, viewer)
-            return found
+            return bidirectional(material.kind, one, material.two_way, light, viewer)
 
         f = f_of(bare)
         if coated and numbers.roughness_beckmann < SMOOTHEST:

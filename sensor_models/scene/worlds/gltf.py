@@ -125,7 +125,7 @@ class _Reader:
         turned[:3, :3] = _UP @ transform[:3, :3] @ _UP.T
         turned[:3, 3] = _UP @ transform[:3, 3]
         for nth, (part, material) in enumerate(self._painted(mesh, piece, (own, name))):
-            solid = self._thickened(str(node.get("name", "")), part, material, turned)
+            solid = self._thickened(name, part, material, turned)
             pose, baked = placed(solid, turned)
             label = file_name(own) + (f"_part_{nth}" if part is not piece else "")
             label = f"{label}_{node['mesh']}" if baked is part else f"{label}_node_{number}"

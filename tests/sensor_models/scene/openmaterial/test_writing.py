@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,42 @@ def test_the_mapping_names_all_materials_with_their_sources(written: Path) -> No
     for name, file, source in rows:
         assert (written / file).is_file()
         assert source == LIBRARY[name].source
+
+
+def test_files_have_what_the_schemas_of_the_standard_demand(written: Path) -> None:
+    """Required keys, patterns and ranges of the schemas of version 1.1.0."""
+    always = {"name", "uuid", "openMaterial3dVersion", "copyrights", "license", "authors"}
+    ends = {
+        "brdf": (
+            "_brdf.xompt",
+            5,
+            [1e-9, 0, 0, 0, 0],
+            [17.16e-3, 1.570796, 1.570796, 6.283185, 1e9],
+        ),
+        "opticalProperties": ("_optical.xompt", 4, [1e-9, 0, 0, 0], [17.16e-3, 1e9, 1e9, 1e9]),
+        "electromagneticProperties": (
+            *("_emp.xompt", 7, [1e-9, 0, 0, 1, 0, -1e9, 0]),
+            [17.16e-3, 1e9, 100, 1e9, 1e9, 1e9, 1e9],
+        ),
+    }
+    for file in written.rglob("*.xom*"):
+        content = json.loads(file.read_text())
+        about = content["metadata"]
+        assert always <= about.keys()
+        assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", about["uuid"])
+        assert about["openMaterial3dVersion"] == "1.1.0"
+        if file.suffix != ".xompt":
+            continue
+        assert about["sources"]
+        (kind,) = content.keys() - {"metadata"}
+        end, width, low, high = ends[kind]
+        assert file.name.endswith(end)
+        rows = content[kind]["lookupTable"] if kind == "brdf" else content[kind]
+        assert rows == sorted(rows)
+        table = np.array(rows)
+        assert table.shape[1] == width
+        assert (table >= low).all()
+        assert (table <= high).all()
 
 
 @pytest.mark.parametrize("name", LIBRARY)
