@@ -73,7 +73,7 @@ def table_of(rows: Floats) -> Brdf:
 def _nodes(given: Floats) -> Floats:
     """The angles that are given, once each."""
     rising = np.sort(given)
-    return rising[np.concatenate([[True], np.diff(rising) > SAME])]
+    return np.asarray(rising[np.concatenate([[True], np.diff(rising) > SAME])])
 
 
 def _nearest(nodes: Floats, given: Floats) -> NDArray[np.int64]:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from sensor_models._places import data_files
 from sensor_models.core.toml_files import TomlError, read_toml
@@ -151,7 +152,7 @@ def _sets(
             radar[wavelength] = RadarParameters(**_given(surface, RADAR_NUMBERS), band=band)
         else:
             absent = {"diffuse_reflectance": 0.0} if kind == "dielectric" else {}
-            known = {**absent, **_given(surface, NUMBERS[kind])}
+            known: dict[str, Any] = {**absent, **_given(surface, NUMBERS[kind])}
             light[wavelength] = SurfaceParameters(**known, band=band)
     return light, radar
 

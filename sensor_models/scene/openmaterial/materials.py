@@ -19,7 +19,14 @@ from typing import Any
 
 from sensor_models.scene.brdf import asymmetry
 from sensor_models.scene.materials import METAL_EXTINCTION, NUMBERS, RADAR_NUMBERS
-from sensor_models.scene.model import LONGEST_LIGHT, Brdf, Material, SurfaceKind
+from sensor_models.scene.model import (
+    LONGEST_LIGHT,
+    Brdf,
+    Material,
+    RadarParameters,
+    SurfaceKind,
+    SurfaceParameters,
+)
 from sensor_models.scene.openmaterial.documents import MAX_BYTES, Document, parsed
 from sensor_models.scene.openmaterial.tables import (
     Indices,
@@ -194,6 +201,7 @@ def _radar_sets(given: Properties) -> list[dict[str, float]]:
 def table_of(material: Material) -> dict[str, Any]:
     """A material as a table of a manifest, with exactly its numbers; without tables."""
     names = NUMBERS[material.kind.name]
+    sets: list[tuple[float, SurfaceParameters | RadarParameters, tuple[str, ...]]]
     sets = [(w, one, names) for w, one in sorted(material.at_wavelength.items())]
     sets += [(w, one, RADAR_NUMBERS) for w, one in sorted(material.at_radar.items())]
     surface = []
