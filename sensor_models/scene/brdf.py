@@ -5,11 +5,18 @@ to 0 to π, as a surface looks the same from its left and right. What rows leave
 
     θ = 0         has no azimuth: what is known of one azimuth is so of all
     reciprocity   f(a, b, φ) = f(b, a, φ), where only one of the two is given
-    azimuth       between given ones by (1 - cos φ) / 2: a table of one plane, as goniometers make
-                  them, stays what it is where light and viewer are equally bright on both sides
+    azimuth       between given ones by (1 - cos φ) / 2
     angles        linear between, and beyond the last one like there
 
-Values that are given stay as they are. Between the nodes of both angles a table is linear in
+Values that are given stay as they are. Of one plane alone, as most goniometers measure, a table
+says f at azimuths 0 and π. At others f is that of the plane at the same half angle θ_h (of h,
+between light and viewer, to the normal) and difference angle θ_d (of light to h), which is all that
+it depends on for most surfaces that look the same turned about their normal:
+
+    f(θ_l, θ_v, φ) = f(θ_d + θ_h, θ_d - θ_h, π) if θ_d > θ_h, else f(θ_h + θ_d, θ_h - θ_d, 0)
+
+(Rusinkiewicz 1998; Romeiro, Vasilyev and Zickler 2008). A matt surface stays matt, and a peak is as
+wide across the plane as along it. Between the nodes of both angles a table is linear in
 triangles whose long sides run along equal angles, where mirrors and reflectors have their peaks
 (``kernels.light.tabulated``); along equal angles themselves, where lidars look, by cubic pieces
 that do not swing (Fritsch and Carlson 1980).
@@ -154,13 +161,40 @@ def along_equal_angles(brdf: Brdf, azimuth: float, at: Floats) -> Floats:
 
 def resampled(brdf: Brdf, thetas: int, phis: int) -> Floats:
     """The table at even steps from 0 to π/2, and 0 to π, as (thetas, thetas, phis)."""
-    theta = np.linspace(0.0, 0.5 * math.pi, thetas)
-    node, share = _between(brdf.theta, theta)
-    more = np.minimum(node + 1, len(brdf.theta) - 1)
-    layers = _at_azimuths(brdf, np.linspace(0.0, math.pi, phis))
-    i, j = np.meshgrid(node, node, indexing="ij")
-    k, m = np.meshgrid(more, more, indexing="ij")
-    s, t = (each[..., np.newaxis] for each in np.meshgrid(share, share, indexing="ij"))
+    theta, phi = np.linspace(0.0, 0.5 * math.pi, thetas), np.linspace(0.0, math.pi, phis)
+    light, viewer = np.meshgrid(theta, theta, indexing="ij")
+    if is_of_one_plane(brdf):
+        return _off_the_plane(brdf, light[..., np.newaxis], viewer[..., np.newaxis], phi)
+    return _mixed(brdf.theta, _at_azimuths(brdf, phi), light, viewer)
+
+
+def is_of_one_plane(brdf: Brdf) -> bool:
+    """Whether a table has the azimuths 0 and π alone."""
+    known = len(brdf.phi) == 2
+    return known and bool(brdf.phi[0] < SAME and brdf.phi[1] > math.pi - SAME)
+
+
+def _off_the_plane(brdf: Brdf, light: Floats, viewer: Floats, phi: Floats) -> Floats:
+    """A table of one plane at all azimuths, by half and difference angle."""
+    between = np.cos(light) * np.cos(viewer) + np.sin(light) * np.sin(viewer) * np.cos(phi)
+    apart = 0.5 * np.arccos(np.clip(between, -1.0, 1.0))
+    middle = (np.cos(light) + np.cos(viewer)) / (2.0 * np.maximum(np.cos(apart), 1e-12))
+    half = np.arccos(np.clip(middle, 0.0, 1.0))
+    large, small = half + apart, np.abs(half - apart)
+    turned = viewer > light  # the larger angle stays that of the light, or of the viewer
+    a, b = np.where(turned, small, large), np.where(turned, large, small)
+    mirrored = apart > half
+    back, ahead = (_mixed(brdf.theta, brdf.values[..., k], a, b) for k in (0, 1))
+    return np.asarray(np.where(mirrored, ahead, back))
+
+
+def _mixed(theta: Floats, layers: Floats, light: Floats, viewer: Floats) -> Floats:
+    """Layers (light, viewer, ...) between their nodes, in triangles along equal angles."""
+    i, s = _between(theta, light)
+    j, t = _between(theta, viewer)
+    k, m = np.minimum(i + 1, len(theta) - 1), np.minimum(j + 1, len(theta) - 1)
+    more = (slice(None),) * s.ndim + (np.newaxis,) * (layers.ndim - 2)
+    s, t = s[more], t[more]
     low, high, side = layers[i, j], layers[k, m], np.where(s > t, layers[k, j], layers[i, m])
     most, least = np.maximum(s, t), np.minimum(s, t)
     return np.asarray(low * (1.0 - most) + side * (most - least) + high * least)
@@ -171,7 +205,7 @@ def _between(nodes: Floats, at: Floats) -> tuple[NDArray[np.int64], Floats]:
     inside = np.clip(at, nodes[0], nodes[-1])
     node = np.clip(np.searchsorted(nodes, inside, side="right") - 1, 0, max(len(nodes) - 2, 0))
     if len(nodes) == 1:
-        return node, np.zeros(len(at))
+        return node, np.zeros(np.shape(at))
     return node, (inside - nodes[node]) / (nodes[node + 1] - nodes[node])
 
 

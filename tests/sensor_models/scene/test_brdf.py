@@ -100,15 +100,37 @@ def test_what_is_not_given_comes_from_reciprocity_or_the_neighbours():
     assert one.values[..., 0] == pytest.approx(whole[..., 0], rel=1e-12)
 
 
-def test_one_plane_gives_no_more_light_than_its_two_sides():
-    """Between two sides of one plane the other planes lie between them."""
-    rows = lambert_rows(0.4)
-    rows[rows[:, 2] > 1.0, 3] *= 2.0
-    turned = resampled(table_of(rows), 19, 19)
-    assert turned.min() == pytest.approx(0.4 / math.pi)
-    assert turned.max() == pytest.approx(0.8 / math.pi)
-    assert turned[5, 7, 9] == pytest.approx(0.6 / math.pi)  # at 90 degrees to the side
-    assert even_reflectance(table_of(rows)) == pytest.approx(0.6, rel=1e-3)
+def peak(light, viewer):
+    """A law that depends on half and difference angle alone, with a peak of 8 degrees."""
+    between = light + viewer
+    half = np.arccos(between[:, 2] / np.linalg.norm(between, axis=1))
+    apart = 0.5 * np.arccos(np.clip((light * viewer).sum(axis=1), -1.0, 1.0))
+    return 0.05 + (0.3 + apart) * np.exp(-((half / math.radians(8.0)) ** 2))
+
+
+def test_one_plane_says_all_of_a_law_of_half_and_difference_angles():
+    theta = np.radians(np.linspace(0.0, 90.0, 61))
+    light, viewer = drawn(4000, 60.0)
+    table = table_of(rows_of(peak, theta, [0.0, math.pi]))
+    found = shape(table, light, viewer) * even_reflectance(table)
+    error = np.abs(found / peak(light, viewer) - 1.0)
+    assert np.median(error) < 0.005
+    assert np.quantile(error, 0.99) < 0.05
+
+
+def test_one_plane_says_how_much_a_coated_surface_sends_back():
+    """Its peak is no wider across the plane than along it, so no more light comes than there is."""
+    theta = np.radians(np.linspace(0.0, 81.0, 55))
+    plane = table_of(coated_rows(COAT, theta, [0.0, math.pi]))
+    whole = table_of(coated_rows(COAT, theta, FINE[1]))
+    at, expected = albedos(whole)
+    steep = at < math.radians(60.0)
+    assert albedos(plane)[1][steep] == pytest.approx(expected[steep], rel=0.03)
+    light, viewer = drawn(4000, 60.0)
+    row = pack_surface(SurfaceKind.two_layer, COAT)
+    true = bidirectional_reflectance(row, light, viewer, np.array([0.0, 0.0, 1.0]))
+    error = shape(plane, light, viewer) * even_reflectance(plane) / true - 1.0
+    assert np.median(np.abs(error)) < 0.03
 
 
 def test_a_table_that_gives_more_than_it_gets_is_told():
