@@ -143,6 +143,14 @@ CONCERNED: Mapping[str, list[str]] = {
         ],
         _files((), ("test_optics_fresnel", *_LIGHT[1:])),
     ),
+    "kernels/light/tabulated": _files(("test_tabulated",), ("test_brdf", "test_ccd_tables")),
+    **dict.fromkeys(
+        [
+            *("scene/brdf", "scene/openmaterial/tables", "scene/openmaterial/materials"),
+            *("scene/openmaterial/texels", "scene/openmaterial/sheets"),
+        ],
+        _files((), ("test_brdf", "test_tables", "test_shapes", "test_asset", "test_writing")),
+    ),
     **dict.fromkeys(
         ["scene/primitives", "scene/meshes", "scene/assembly"],
         _files((), ("test_meshes", "test_scenes", "test_mesh_precision", *_MANIFEST)),

@@ -14,7 +14,7 @@ to its ``shift``, unless they are float64.
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,6 +41,7 @@ from sensor_models.lidar.walk import RAYS, WalkParameters, walk_table
 from sensor_models.light.beam import BeamParameters, pack_beam
 from sensor_models.light.media import absorption_by_extinction, pack_media
 from sensor_models.light.surfaces import pack_materials
+from sensor_models.light.tabulated import lidar_tables
 from sensor_models.output.points import CloudBuffer
 from sensor_models.scene.history import MovingBodies
 from sensor_models.scene.model import Medium, Scene, SurfaceKind
@@ -62,6 +63,15 @@ SHIFT_STEP = 10_000.0
 
 #: Knots of a rolling frame; more, where the pattern has more columns, up to the second number.
 FEWEST_KNOTS, MOST_KNOTS = 256, 2048
+
+
+class Met(NamedTuple):
+    """What the rays of a lidar meet in a scene, the first fields of a ``Path``."""
+
+    surfaces: Floats  # of the materials
+    media: Floats  # of the scene, then the insides of the materials
+    medium_of_volume: NDArray[np.int32]
+    tables: Floats  # of surfaces that are tables
 
 
 class Lidar:
@@ -101,7 +111,7 @@ class Lidar:
         self.walk = walk or WalkParameters()
         self._walk = walk_table(self.walk, beam_spread(RAYS, 1.0)[:, 0])
         self._spread = beam_spread(self.parameters.subrays, self.beam.divergence_half_angle)
-        self._materials: tuple[Scene, Floats, Floats, NDArray[np.int32]] | None = None
+        self._materials: tuple[Scene, Met] | None = None
         self._angles: tuple[int, Floats, NDArray[np.float32], NDArray[np.float32]] | None = None
 
     @property
@@ -251,14 +261,14 @@ class Lidar:
             )
         return self._angles[1:]
 
-    def expect(self, scene: Scene) -> tuple[Floats, Floats, NDArray[np.int32]]:
-        """What rays of this lidar meet in a scene: surfaces, media, and the media of its volumes.
+    def expect(self, scene: Scene) -> Met:
+        """What rays of this lidar meet in a scene.
 
         ``ParameterError`` if a material or a medium of it knows nothing of the wavelength.
         """
         if self._materials is None or self._materials[0] is not scene:
-            self._materials = scene, *self._tables_of(scene)
-        return self._materials[1:]
+            self._materials = scene, self._tables_of(scene)
+        return self._materials[1]
 
     def _path(self, scene: Scene, frame: int) -> Path:
         own = self.parameters
@@ -279,10 +289,11 @@ class Lidar:
         own = {name: v for name, v in vars(self.ambient).items() if v != OF_SCENE}
         return replace(scene.media[0], **own)
 
-    def _tables_of(self, scene: Scene) -> tuple[Floats, Floats, NDArray[np.int32]]:
-        """Surfaces, media and the media of the volumes, as a path has them."""
+    def _tables_of(self, scene: Scene) -> Met:
         own, around = self.parameters, self.medium_around(scene)
         surfaces = pack_materials(scene.materials, own.wavelength)
+        numbers = [material.at(own.wavelength) for material in scene.materials]
+        tables = lidar_tables(numbers, surfaces)
         own_medium = {name: v for name, v in vars(self.ambient).items() if v != OF_SCENE}
         for medium in scene.media if "absorption" not in own_medium else scene.media[1:]:
             medium.expect(own.wavelength)
@@ -296,7 +307,7 @@ class Lidar:
                     material.at(own.wavelength).extinction, own.wavelength
                 )
         volumes = np.array([volume.medium for volume in scene.volumes], np.int32)
-        return surfaces, np.concatenate([media, inside]), volumes
+        return Met(surfaces, np.concatenate([media, inside]), volumes, tables)
 
     def _detector(self, frame: int) -> layout.Detector:
         own, noise = self.parameters, self.noise

@@ -4,7 +4,9 @@ For a matt or coated surface the reflectance R is that of ``spectra``; a coated 
 0.97. A metal mirrors by Fresnel's law, times min(1, S / R0) of its colour S, if it has one; at a
 bounce it counts as a matt surface of that share at right angles. Clear materials let S^(1/4)
 through at each interface, besides Fresnel's share. Index and roughness are those of the nearest
-entry; surfaces that send light back to its source do so for lidars only.
+entry; surfaces that send light back to its source do so for lidars only. A surface that is a table
+has the shape of that for the wavelength nearest to green, and at each wavelength the reflectance
+under an even sky.
 
 Below the horizon lies a ground of reflectance 0.2, in the sun under the whole sky, where no
 surface is in the way.
@@ -36,6 +38,7 @@ from sensor_models.light.spectra import (
     shown_color,
 )
 from sensor_models.light.surfaces import pack_surface
+from sensor_models.light.tabulated import camera_tables
 from sensor_models.light.textures import mean_colors, textures_of
 from sensor_models.scene.model import Material, Scene, SurfaceKind
 
@@ -70,6 +73,8 @@ class Scenery:
         self._surfaces = np.array([_surface_of(material) for material in scene.materials]).reshape(
             -1, surface_kernel.SURFACE_SIZE
         )
+        numbers = [nearest_numbers(material) for material in scene.materials]
+        self._tables = camera_tables(numbers, self._surfaces)
         self._media = _media_of(scene, self._surfaces)
         self._volumes = np.array([volume.medium for volume in scene.volumes], np.int32)
         self._light = self._made()
@@ -103,6 +108,7 @@ class Scenery:
             self._surfaces,
             self._media,
             self._volumes,
+            self._tables,
             cone=math.tan(0.5 * MIRROR_CONE) ** 2,
             most_depth=depth,
             most_events=MOST_EVENTS,

@@ -33,6 +33,7 @@ KINDS = {
     SurfaceKind.lambert: kernel.LAMBERT,
     SurfaceKind.two_layer: kernel.TWO_LAYER,
     SurfaceKind.dielectric: kernel.DIELECTRIC,
+    SurfaceKind.tabulated: kernel.TABULATED,
 }
 
 _log = logging.getLogger(__name__)
@@ -55,7 +56,7 @@ RANGES = (
 def sent_back(kind: SurfaceKind, surface: SurfaceParameters) -> float:
     """The share of light that a surface sends back when it is lit at right angles, nearly."""
     retro = surface.retro_reflectance * kernel.RETRO_SOLID_ANGLE
-    if kind == SurfaceKind.lambert:
+    if kind in (SurfaceKind.lambert, SurfaceKind.tabulated):
         return surface.diffuse_reflectance + retro
     top: float = reflectance_at_normal(1.0, surface.ior, surface.extinction)
     base = 0.0 if kind == SurfaceKind.dielectric else surface.diffuse_reflectance
@@ -125,7 +126,10 @@ def oren_nayar(diffuse_reflectance: float, roughness: float) -> tuple[float, flo
 
 
 def pack_surface(kind: SurfaceKind, surface: SurfaceParameters, two_way: bool = False) -> Floats:
-    """A row of the kernels' table of surfaces."""
+    """A row of the kernels' table of surfaces.
+
+    Where the table of a tabulated surface begins is written into it by ``light.tabulated``.
+    """
     check_surface(kind, surface)
     row = np.zeros(kernel.SURFACE_SIZE)
     row[kernel.KIND] = KINDS[kind]
@@ -134,7 +138,7 @@ def pack_surface(kind: SurfaceKind, surface: SurfaceParameters, two_way: bool = 
     row[kernel.SLOPE_SQUARED] = 2.0 * max(surface.roughness_beckmann, SMOOTHEST) ** 2
     row[kernel.TWO_WAY] = two_way
     row[kernel.RETRO] = surface.retro_reflectance
-    if kind != SurfaceKind.dielectric:
+    if kind in (SurfaceKind.lambert, SurfaceKind.two_layer):
         diffuse = surface.diffuse_reflectance
         roughness = 0.0 if kind == SurfaceKind.lambert else surface.roughness_oren_nayar
         constant, slope = oren_nayar(diffuse, roughness)

@@ -50,19 +50,14 @@ class Assembly:
     def __init__(self, path: Path, manifest: Manifest, allow_outside: bool) -> None:
         self.path = path
         self.manifest = manifest
-        library = material_library()
-        own = {
-            name: defined_material(name, table, path, library)
-            for name, table in manifest.materials.items()
-        }
-        self.known_materials: Mapping[str, Material] = {**library, **own}
+        self.known_materials: Mapping[str, Material] = {}
         self.materials: dict[str, int] = {}
         self.bodies = _numbers((body.name for body in manifest.bodies), path, "bodies")
         self.source = Source(
             manifest=path,
             allow_outside=allow_outside,
             material_index=self._material_index,
-            is_material=self.known_materials.__contains__,
+            is_material=lambda name: name in self.known_materials,
             label_number=self._label_number,
             files=[path],
         )
@@ -70,6 +65,7 @@ class Assembly:
     def scene(self) -> Scene:
         """The assembled scene; ``SceneError`` for the first thing that is wrong."""
         manifest = self.manifest
+        self._define_materials()
         self._check_joints()
         visible = {table.mesh for table in manifest.instances}
         meshes = {
@@ -101,6 +97,15 @@ class Assembly:
             labels={number: name for name, number in manifest.labels.items()},
             files=tuple(self.source.files),
         )
+
+    def _define_materials(self) -> None:
+        """Know the materials of the library, and those of the manifest."""
+        library, brdfs = material_library(), self.source.brdfs
+        own = {
+            name: defined_material(name, table, self.path, library, brdfs)
+            for name, table in self.manifest.materials.items()
+        }
+        self.known_materials = {**library, **own}
 
     def _origin(self) -> Georeference | None:
         """Where the world is on the Earth, if that is given."""

@@ -25,7 +25,7 @@ from sensor_models.scene.errors import SceneError
 from sensor_models.scene.kept_scenes import keep_scene, kept_scene
 from sensor_models.scene.limits import MAX_MANIFEST_BYTES, read_limited
 from sensor_models.scene.model import Scene
-from sensor_models.scene.worlds.formats import VISUAL, WorldOptions, is_world
+from sensor_models.scene.worlds.formats import REFUSE, VISUAL, WorldOptions, is_world
 
 if TYPE_CHECKING:
     from sensor_models.scene.schema import Manifest
@@ -94,16 +94,19 @@ def load_scene(
     allow_outside: bool = False,
     geometry: str = VISUAL,
     guesses: Path | None = None,
+    unphysical: str = REFUSE,
 ) -> Scene:
     """The scene of that name, or in that file; ``allow_outside`` lets it use any file.
 
-    ``geometry`` and ``guesses`` are for worlds in formats of others: ``visual`` or ``collision``
-    shapes, and a file with rules for materials.
+    ``geometry``, ``guesses`` and ``unphysical`` are for worlds in formats of others: ``visual`` or
+    ``collision`` shapes, a file with rules for materials, and what is done with numbers of
+    materials that no body has (``refuse``, ``guess``, ``take``).
     """
     path = manifest_path(name_or_path)
     try:
         if is_world(path):
-            return _load_world(path, WorldOptions(allow_outside, geometry, guesses))
+            options = WorldOptions(allow_outside, geometry, guesses, unphysical)
+            return _load_world(path, options)
         data = read_limited(path, "", path, MAX_MANIFEST_BYTES)
         scene = kept_scene(path, data, allow_outside)
         return _read_anew(path, data, allow_outside) if scene is None else scene

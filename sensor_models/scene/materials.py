@@ -14,15 +14,18 @@ Lambert surface has no refractive index, a metal no base under it, glass no diff
 
 import difflib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from sensor_models._places import data_files
 from sensor_models.core.toml_files import TomlError, read_toml
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.model import (
     LONGEST_LIGHT,
+    Brdf,
     Material,
     RadarParameters,
     SurfaceKind,
@@ -49,9 +52,15 @@ NUMBERS: dict[str, tuple[str, ...]] = {
         "retro_reflectance",
     ),
     "dielectric": ("ior", "extinction", "roughness_beckmann"),
+    "tabulated": ("retro_reflectance",),
 }
 #: The numbers that must be given for a kind of surface, because no default fits all.
-NEEDED = {"lambert": ("diffuse_reflectance",), "two_layer": ("ior",), "dielectric": ("ior",)}
+NEEDED = {
+    "lambert": ("diffuse_reflectance",),
+    "two_layer": ("ior",),
+    "dielectric": ("ior",),
+    "tabulated": (),
+}
 
 #: The numbers of a set for radars, whatever the kind of the surface.
 RADAR_NUMBERS = ("diffuse_reflectance", "ior", "extinction", "roughness_rms")
@@ -61,6 +70,14 @@ ALL_LIGHT = (1e-7, LONGEST_LIGHT)
 _USUAL = 905e-9
 
 _ALL_NUMBERS = tuple(name for name in Surface.model_fields if name not in ("wavelength", "band"))
+
+
+#: Reads the tables of a file that is named under a key, by wavelength.
+ReadBrdfs = Callable[[str, str], Mapping[float, Brdf]]
+
+
+def _no_files(name: str, key: str) -> Mapping[float, Brdf]:
+    raise SceneError(name, key, "is not read by a library of materials")
 
 
 @cache
@@ -79,19 +96,28 @@ def material_library() -> Mapping[str, Material]:
 
 
 def defined_material(
-    name: str, table: MaterialTable, file: Path, bases: Mapping[str, Material]
+    name: str,
+    table: MaterialTable,
+    file: Path,
+    bases: Mapping[str, Material],
+    brdfs: ReadBrdfs = _no_files,
 ) -> Material:
-    """The material that a table defines, checked."""
+    """The material that a table defines, checked; ``brdfs`` reads the files with its tables."""
     key = f"materials.{name}"
     if table.base is not None:
         return _derived(name, table, file, bases)
-    for needed in ("kind", "source", "surface"):
+    is_tabulated = table.kind == "tabulated"
+    for needed in ("kind", "source", "brdf" if is_tabulated else "surface"):
         if not getattr(table, needed):
             raise SceneError(file, f"{key}.{needed}", "is missing; only a base can stand for it")
     kind = SurfaceKind[str(table.kind)]
     if table.two_way and kind is not SurfaceKind.two_layer:
         raise SceneError(file, f"{key}.two_way", f"is for two_layer, the kind is {kind.name}")
+    if table.brdf and not is_tabulated:
+        raise SceneError(file, f"{key}.brdf", f"is for tabulated, the kind is {kind.name}")
     light, radar = _sets(kind.name, table.surface, file, f"{key}.surface")
+    if is_tabulated:
+        light = _of_tables(table.brdf, light, file, key, brdfs)
     return Material(
         name=name,
         kind=kind,
@@ -126,9 +152,33 @@ def _sets(
             radar[wavelength] = RadarParameters(**_given(surface, RADAR_NUMBERS), band=band)
         else:
             absent = {"diffuse_reflectance": 0.0} if kind == "dielectric" else {}
-            known = {**absent, **_given(surface, NUMBERS[kind])}
+            known: dict[str, Any] = {**absent, **_given(surface, NUMBERS[kind])}
             light[wavelength] = SurfaceParameters(**known, band=band)
     return light, radar
+
+
+def _of_tables(
+    names: Iterable[str],
+    given: Mapping[float, SurfaceParameters],
+    file: Path,
+    key: str,
+    brdfs: ReadBrdfs,
+) -> dict[float, SurfaceParameters]:
+    """The sets of a tabulated surface, each with its table."""
+    from sensor_models.scene.brdf import even_reflectance
+
+    found: dict[float, SurfaceParameters] = {}
+    for number, name in enumerate(names):
+        for wavelength, brdf in brdfs(name, f"{key}.brdf[{number}]").items():
+            numbers = given.get(wavelength, SurfaceParameters())
+            reflectance = min(even_reflectance(brdf), 1.0)
+            found[wavelength] = replace(numbers, diffuse_reflectance=reflectance, brdf=brdf)
+    for wavelength in given:
+        if wavelength not in found:
+            raise SceneError(file, f"{key}.surface", f"has {wavelength:g} m, its tables do not")
+    if not found:
+        raise SceneError(file, f"{key}.brdf", "has no table for light")
+    return found
 
 
 def _wavelength_of(surface: Surface) -> tuple[float, tuple[float, float] | None]:
@@ -211,7 +261,7 @@ def _derived(
 ) -> Material:
     """A material of the library with another look."""
     key = f"materials.{name}"
-    for taken in ("kind", "surface", "two_way"):
+    for taken in ("kind", "surface", "two_way", "brdf"):
         if taken in table.model_fields_set:
             raise SceneError(
                 file, f"{key}.{taken}", "is what the base gives, allowed is one of them"

@@ -35,10 +35,11 @@ from sensor_models.scene.limits import (
     read_limited,
 )
 from sensor_models.scene.mesh_files import MeshFile, read_clip, read_mesh
-from sensor_models.scene.model import NO_LABEL, Mesh, Texture
+from sensor_models.scene.model import NO_LABEL, Brdf, Mesh, Texture
 from sensor_models.scene.pictures import MOST_TEXELS_OF_SCENE, texture_of
 from sensor_models.scene.primitives import Floats, Piece
 from sensor_models.scene.schema import FaceRange, Heightmap, MeshTable, Part
+from sensor_models.scene.worlds.formats import REFUSE
 
 #: From y up to z up: x stays, y becomes z.
 _Y_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
@@ -69,6 +70,8 @@ class Source:
     digests: dict[Path, str] = field(default_factory=dict)  # of the files except the manifest
     #: Meshes that a reader of worlds has made, by the names that the manifest has for them.
     made: Mapping[str, Piece] = field(default_factory=dict)
+    #: Tables of bidirectional reflectance, likewise, by wavelength.
+    made_brdfs: Mapping[str, Mapping[float, Brdf]] = field(default_factory=dict)
     doubtful: bool = False  # something was logged that should be logged again next time
     triangles: int = 0
     vertices: int = 0
@@ -114,6 +117,16 @@ class Source:
             piece if piece.texture < 0 else replace(piece, texture=numbers[piece.texture])
             for piece in pieces
         ]
+
+    def brdfs(self, name: str, key: str) -> Mapping[float, Brdf]:
+        """The tables of bidirectional reflectance in a file, by wavelength."""
+        if name in self.made_brdfs:
+            return self.made_brdfs[name]
+        from sensor_models.scene.openmaterial.documents import parsed
+        from sensor_models.scene.openmaterial.tables import Verdict, brdfs_of
+
+        file, data = self.read(name, key)
+        return brdfs_of(parsed(data, file), Verdict(REFUSE))
 
     def picture(self, name: str, key: str) -> int:
         """The number of the texture of a picture that the manifest names."""

@@ -141,6 +141,7 @@ class SurfaceKind(IntEnum):
     lambert = 0
     two_layer = 1
     dielectric = 2
+    tabulated = 3
 
 
 #: Up to here a wavelength is light, with the laws of ``light``; longer waves are for radars.
@@ -173,6 +174,20 @@ def wavelength_text(wavelength: float) -> str:
     return f"{1e6 * wavelength:.4g} um" if wavelength >= 1e-5 else f"{1e9 * wavelength:.4g} nm"
 
 
+@dataclass(frozen=True, eq=False)
+class Brdf:
+    """A bidirectional reflectance as a table: isotropic, at one wavelength, without gaps.
+
+    The azimuth is that between light and viewer: 0 where the viewer is at the light.
+    """
+
+    theta: NDArray[np.float64]  # (n,), rad from the normal, of light and of viewer, rising
+    phi: NDArray[np.float64]  # (m,), rad of azimuth, 0 to π, rising
+    values: NDArray[
+        np.float64
+    ]  # (n, n, m), 1/sr: by the angle of the light, of the viewer, azimuth
+
+
 @dataclass(frozen=True)
 class SurfaceParameters:
     """The optical numbers of a surface in a band of wavelengths."""
@@ -183,6 +198,7 @@ class SurfaceParameters:
     roughness_beckmann: float = 0.1
     roughness_oren_nayar: float = 0.3
     retro_reflectance: float = 0.0  # 1/sr toward the source, of retro-reflective sheeting
+    brdf: Brdf | None = None  # of a tabulated surface; its diffuse reflectance is under an even sky
     band: tuple[float, float] | None = None  # m; None: BAND_SHARE to either side
 
 

@@ -137,8 +137,8 @@ class Surface(Table):
         "m, limits between which they hold; without it, a tenth to either side of the wavelength"
     )
     diffuse_reflectance: Share | None = _doc("share of the light that scatters back")
-    ior: float | None = _doc("real part of the refractive index", gt=0.0, le=100.0)
-    extinction: float | None = _doc("imaginary part of the refractive index", ge=0.0, le=1000.0)
+    ior: float | None = _doc("real part of the refractive index", gt=0.0, le=1e5)
+    extinction: float | None = _doc("imaginary part of the refractive index", ge=0.0, le=1e5)
     roughness_beckmann: float | None = _doc("rms slope of the top layer", ge=1e-4, le=1.0)
     roughness_oren_nayar: float | None = _doc("facets of the base, rad", ge=0.0, le=1.5708)
     retro_reflectance: float | None = _doc("1/sr toward the source", ge=0.0, le=1e6)
@@ -149,7 +149,7 @@ class MaterialTable(Table):
     """A surface material, either of the library with another look or one of its own."""
 
     base: Name | None = _doc("name of a material of the library")
-    kind: Literal["lambert", "two_layer", "dielectric"] | None = None
+    kind: Literal["lambert", "two_layer", "dielectric", "tabulated"] | None = None
     two_way: bool = _doc("a two-layer surface transmits at the macro-angle, in and out", False)
     color: Color | None = _doc("sRGB red, green, blue from 0 to 1, for cameras and pictures")
     emission: Spectrum = _doc(
@@ -157,6 +157,9 @@ class MaterialTable(Table):
     )
     source: Name | None = _doc('where the numbers come from, or "estimate"')
     surface: Annotated[tuple[Surface, ...], _Array] = _doc("one set for each known band", ())
+    brdf: Annotated[tuple[Name, ...], _Array] = _doc(
+        "files of OpenMATERIAL with the tables of a tabulated surface, relative to the manifest", ()
+    )
 
     @model_validator(mode="after")
     def _check_emission(self) -> "MaterialTable":

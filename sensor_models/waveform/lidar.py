@@ -22,7 +22,7 @@ from sensor_models.kernels.waveform import pulses as kernel
 from sensor_models.kernels.waveform.histogram import pack_samples
 from sensor_models.kernels.waveform.layout import Extraction, Pulse, Receiver, Records
 from sensor_models.kernels.waveform.receiver import sigma_of
-from sensor_models.lidar.lidar import Lidar
+from sensor_models.lidar.lidar import Lidar, Met
 from sensor_models.lidar.patterns import PatternParameters, ScanPattern
 from sensor_models.light.beam import BeamParameters
 from sensor_models.output.points import ECHO_FIELDS, CloudBuffer
@@ -147,11 +147,11 @@ class WaveformLidar(Lidar):
         single = self.parameters_of_pulse.air_light == AirLight.single_scattering
         return single and not scene.volumes
 
-    def _tables_of(self, scene: Scene) -> tuple[Floats, Floats, NDArray[np.int32]]:
-        surfaces, media, volumes = super()._tables_of(scene)
+    def _tables_of(self, scene: Scene) -> Met:
+        met = super()._tables_of(scene)
         if self._scatters(scene):
-            media[0, RETURN_PROBABILITY] = 0.0
-        return surfaces, media, volumes
+            met.media[0, RETURN_PROBABILITY] = 0.0
+        return met
 
     def new_cloud(self, *, normals: bool = True, wide: bool = False) -> EchoCloud:
         """Room for a frame."""

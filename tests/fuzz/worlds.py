@@ -1,6 +1,6 @@
 """Damaged worlds of others: each is read, or refused with one ``SceneError`` that names a file.
 
-``python -m tests.fuzz.worlds --count 500 --seed 1 --kind mjcf``    mjcf, urdf or gltf; or all
+``python -m tests.fuzz.worlds --count 500 --seed 1 --kind mjcf``    or another kind; or all
 
 A case is a small world of which the file itself or one of those that it names is mutated. It fails
 if the reader raises anything else, if the message has several lines or names none of the files, or
@@ -18,6 +18,7 @@ from pathlib import Path
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.manifest import load_scene
 from tests.sensor_models.scene import world_files
+from tests.sensor_models.scene.openmaterial import asset_files
 
 PATIENCE = 60.0  # s for a case, far above what any takes on a busy machine
 #: Bytes that are likely to hurt.
@@ -27,7 +28,13 @@ KINDS: Mapping[str, Callable[[Path], Path]] = {
     "mjcf": world_files.write_machine,
     "urdf": world_files.write_urdf,
     "gltf": world_files.write_gltf,
+    "xoma": asset_files.write_asset,
+    "xomm": asset_files.write_asset,
+    "xomp": asset_files.write_asset,
+    "xompt": asset_files.write_asset,
 }
+#: Kinds of which only the files with their name's ending are damaged.
+_ONE_KIND = ("xoma", "xomm", "xomp", "xompt")
 
 
 def mutated(data: bytes, draws: random.Random) -> bytes:
@@ -73,6 +80,8 @@ def run(kind: str, seed: int, count: int, folder: Path) -> Iterator[tuple[int, s
     for number in range(count):
         draws = random.Random(f"{seed} {number}")
         target = draws.choice(others) if others and number % 3 == 0 else world
+        if kind in _ONE_KIND:
+            target = draws.choice([file for file in content if file.suffix == f".{kind}"])
         target.write_bytes(mutated(content[target], draws))
         if failure := failure_of(world):
             yield number, failure

@@ -33,7 +33,14 @@ from sensor_models.kernels.light.facing import (
 )
 from sensor_models.kernels.light.media import ABSORPTION, MEDIUM_IOR, OPAQUE
 from sensor_models.kernels.light.paths import Path
-from sensor_models.kernels.light.surfaces import KIND, LAMBERT, SLOPE_SQUARED, specular_share
+from sensor_models.kernels.light.surfaces import (
+    KIND,
+    LAMBERT,
+    SLOPE_SQUARED,
+    TABULATED,
+    specular_share,
+)
+from sensor_models.kernels.light.tabulated import mirrored_of_table, send_back_tables
 from sensor_models.kernels.math.decay import LOWEST, decayed, decayed_less_one
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.packets import ACCESS, Packet
@@ -79,6 +86,8 @@ def shine(path: Path, packet: Packet, first: Facing) -> None:
     if absorption > 0.0:
         weaken(first, absorption)
     send_back(packet, first, path.cone)
+    if len(path.tables) > 0:
+        send_back_tables(path.tables, first)
 
 
 @njit(**ACCESS)
@@ -143,3 +152,17 @@ def mirror(path: Path, first: Facing) -> None:
         share = specular_share(surface_of(first, lane, 0.0), cosine, index, cone)
         enough = ~(weight * cone < least * (slope_squared * cosine + cone))
         own[MIRRORED + lane] = share if enough & (weight * share >= least) else 0.0
+    if len(path.tables) > 0:
+        mirror_tables(path, first)
+
+
+@njit(**ACCESS)
+def mirror_tables(path: Path, first: Facing) -> None:
+    """``mirror`` for those surfaces that are tables."""
+    own = first.numbers
+    for lane in range(WIDTH):
+        if first.hit[lane] and own[SURFACE + KIND * WIDTH + lane] == TABULATED:
+            surface, cosine = surface_of(first, lane, 0.0), own[COSINE + lane]
+            share = mirrored_of_table(path.tables, surface, cosine, path.cone)
+            enough = own[WEIGHT + lane] * share >= path.least_weight
+            own[MIRRORED + lane] = share if enough else 0.0

@@ -57,10 +57,12 @@ from sensor_models.kernels.light.surfaces import (
     KIND,
     LAMBERT,
     SLOPE_SQUARED,
+    TABULATED,
     TWO_WAY,
     Surface,
     specular_share,
 )
+from sensor_models.kernels.light.tabulated import mirrored_of_table
 from sensor_models.kernels.math.rotations import Triple, times
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.hits import hit_owner
@@ -86,7 +88,10 @@ def mirrored_share(
     # The share of a perfect mirror of this roughness: cheap, and often too little.
     if weight * path.cone < path.least_weight * (surface[SLOPE_SQUARED] * cosine + path.cone):
         return 0.0
-    share: float = specular_share(surface, cosine, index, path.cone)
+    if surface[KIND] == TABULATED:
+        share: float = mirrored_of_table(path.tables, surface, cosine, path.cone)
+    else:
+        share = specular_share(surface, cosine, index, path.cone)
     if not weight * share >= path.least_weight:
         return 0.0
     if depth >= path.most_depth:

@@ -29,6 +29,7 @@ class Path(NamedTuple):
     surfaces: NDArray[np.float64]  # of the materials
     media: NDArray[np.float64]  # of the scene, then the inside of each material
     medium_of_volume: NDArray[np.int32]  # row of ``media`` of each volume
+    tables: NDArray[np.float64]  # of surfaces that are tables (``tabulated``); empty without any
     cone: float  # tan^2(half the half-angle that a detector accepts light in)
     most_depth: int  # of the tree
     most_events: int  # boundaries of media that a branch may pass

@@ -74,6 +74,7 @@ SURFACE_SIZE = 8
 LAMBERT = 0.0
 TWO_LAYER = 1.0
 DIELECTRIC = 2.0
+TABULATED = 3.0  # ``tabulated``: nothing here knows its table, which BASE says the place of
 
 #: Cosines count as no less in denominators: f is finite at grazing angles.
 LEAST_COSINE = 1e-6

@@ -115,7 +115,8 @@ from sensor_models.kernels.light.interfaces import arrive_at_surface
 from sensor_models.kernels.light.media import MEDIUM_IOR
 from sensor_models.kernels.light.paths import LIMITS, NESTING_LIMIT, TELL_MISSES, Path
 from sensor_models.kernels.light.segments import advance, draw_ahead
-from sensor_models.kernels.light.surfaces import surface_at
+from sensor_models.kernels.light.surfaces import KIND, TABULATED, surface_at
+from sensor_models.kernels.light.tabulated import retro_of_table, send_back_tables
 from sensor_models.kernels.math.rotations import Triple
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.packets import (
@@ -264,6 +265,8 @@ def look_back(view: SceneView, path: Path, tree: Tree) -> None:
                 medium = medium_of(tree.flight, lane)
                 tree.seen.numbers[INDEX + lane] = path.media[medium, MEDIUM_IOR]
         send_back(tree.packet, tree.seen, path.cone)
+        if len(path.tables) > 0:
+            send_back_tables(path.tables, tree.seen)
 
 
 @njit(**ACCESS)
@@ -276,6 +279,9 @@ def look_back_from(path: Path, tree: Tree, lane: int) -> None:
     cosine, toward = number_of(seen, COSINE, lane), toward_of(seen, lane)
     seen.numbers[INDEX + lane] = index
     seen.numbers[STRENGTH + lane] = strength_of(surface, along, toward, cosine, index, path.cone)
+    if surface[KIND] == TABULATED:
+        strength = cosine * retro_of_table(path.tables, surface, cosine)
+        seen.numbers[STRENGTH + lane] = strength
 
 
 @njit(**{**ACCESS, "forceinline": False})

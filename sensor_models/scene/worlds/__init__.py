@@ -8,6 +8,7 @@
 ``mujoco_compiler`` and ``mujoco_arrays``  MuJoCo's compiler in a process of its own
 ``mujoco_model``   a compiled model as a world
 ``mujoco_world``   a running simulation that sensors see
+``formats``        which files these are; OpenMATERIAL has a room of its own, ``openmaterial``
 ``gltf``, ``placing``  glTF as a world; matrices as poses and scales
 ``files``          the files that a world names
 ``guesses``        materials by names and looks

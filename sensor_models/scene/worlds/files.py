@@ -9,7 +9,7 @@ import numpy as np
 
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.kept import digest_of_data
-from sensor_models.scene.limits import read_limited
+from sensor_models.scene.limits import MAX_FILE_BYTES, read_limited
 
 Color = tuple[float, float, float]
 
@@ -49,7 +49,9 @@ class Files:
         """The content of a file that is named in an element, relative to one of the folders."""
         return self.find(name, asks, folders)[1]
 
-    def find(self, name: str, asks: Asks, folders: tuple[Path, ...]) -> tuple[Path, bytes]:
+    def find(
+        self, name: str, asks: Asks, folders: tuple[Path, ...], most: int = MAX_FILE_BYTES
+    ) -> tuple[Path, bytes]:
         """The same with the path of the file, after links are followed."""
         place = asks.place
         try:
@@ -63,7 +65,7 @@ class Files:
         if found is None:
             reason = "is no regular file" if file.exists() else "does not exist"
             raise SceneError(asks.file, place, f"{name!r} {reason}")
-        data = read_limited(file, place, asks.file)
+        data = read_limited(file, place, asks.file, most)
         if file not in self.digests:
             self.paths.append(file)
             self.digests[file] = digest_of_data(data)

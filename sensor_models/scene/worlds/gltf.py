@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from sensor_models.scene.errors import MeshFileError, SceneError
 from sensor_models.scene.gltf_accessors import Accessors
 from sensor_models.scene.gltf_tree import is_split_of, parsed_tree, plain_tree
+from sensor_models.scene.openmaterial.sheets import thickened
 from sensor_models.scene.primitives import Piece
 from sensor_models.scene.worlds.files import Color, Files, Place, mean_color
 from sensor_models.scene.worlds.guesses import Look, srgb
@@ -36,6 +37,8 @@ Floats = NDArray[np.float64]
 
 #: From y up to z up.
 _UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
+#: Where the vertices are in an assignment texture.
+_PLACES = "_TEXCOORD_0"
 _TRIANGLES, _STRIP, _FAN = 4, 5, 6
 _NOTED = ("animations", "skins", "cameras")
 
@@ -59,7 +62,7 @@ class _Reader:
         self.buffers = [self._buffer(tree, n) for n in range(len(tree.get("buffers", [])))]
         self.raw = copy.deepcopy({k: tree.get(k, []) for k in ("materials", "images", "textures")})
         stored = sum(map(len, self.buffers))
-        self.tree = plain_tree(tree, stored)
+        self.tree = plain_tree(tree, stored, self._laid_by())
         self.accessors = Accessors(self.tree, self.buffers)
         self.pieces: dict[int, Piece | None] = {}
         self.looks: dict[tuple[Any, ...], str] = {}
@@ -119,15 +122,46 @@ class _Reader:
         name = str(node.get("name") or mesh.get("name") or f"node_{number}")
         name = name.rpartition(".primitive_")[0] or name
         own = str(mesh.get("name") or name)
-        material = self._material(mesh["primitives"][0].get("material"), (own, name))
         turned = np.eye(4)
         turned[:3, :3] = _UP @ transform[:3, :3] @ _UP.T
         turned[:3, 3] = _UP @ transform[:3, 3]
-        pose, baked = placed(piece, turned)
-        label = file_name(own)
-        label = f"{label}_{node['mesh']}" if baked is piece else f"{label}_node_{number}"
-        table = {"mesh": self.world.mesh(label, baked, material), "name": name[:200]}
-        self.world.content["instances"].append({**table, "entity_id": entity, **pose})
+        for nth, (part, material) in enumerate(self._painted(mesh, piece, (own, name))):
+            solid = self._thickened(name, part, material, turned)
+            pose, baked = placed(solid, turned)
+            label = file_name(own) + (f"_part_{nth}" if part is not piece else "")
+            label = f"{label}_{node['mesh']}" if baked is part else f"{label}_node_{number}"
+            table = {"mesh": self.world.mesh(label, baked, material), "name": name[:200]}
+            self.world.content["instances"].append({**table, "entity_id": entity, **pose})
+
+    # ---- what is known besides (OpenMATERIAL) ----------------------------------------------------
+
+    def _laid_by(self) -> dict[int, str]:
+        """The attributes that pictures of materials are laid by, of those that tell faces apart."""
+        known, materials = self.world.known, self.raw["materials"]
+        if known is None:
+            return {}
+        names = [str(material.get("name", "")) for material in materials]
+        return {n: _PLACES[1:] for n, name in enumerate(names) if known.picture_of(name)}
+
+    def _painted(self, mesh: Any, piece: Piece, names: tuple[str, ...]) -> list[tuple[Piece, str]]:
+        """The parts of a piece with their materials."""
+        primitive = mesh["primitives"][0]
+        number, known = primitive.get("material"), self.world.known
+        name = "" if number is None else str(self.raw["materials"][number].get("name", ""))
+        if known is not None and known.picture_of(name) and _PLACES in primitive["attributes"]:
+            places = self.accessors.numbers(primitive["attributes"][_PLACES], "VEC2")
+            scale = 1.0 if places.dtype.kind == "f" else 1.0 / np.iinfo(places.dtype).max
+            return known.painted(name, piece, places.astype(np.float64) * scale)
+        return [(piece, self._material(number, names))]
+
+    def _thickened(self, node: str, piece: Piece, material: str, transform: Floats) -> Piece:
+        """A sheet of a clear material with the thickness of its node."""
+        known = self.world.known
+        thickness = 0.0 if known is None else known.thickness(node)
+        if thickness <= 0.0 or not self.world.is_clear(material):
+            return piece
+        size = abs(float(np.linalg.det(transform[:3, :3]))) ** (1.0 / 3.0)
+        return piece if size == 0.0 else thickened(piece, thickness / size)
 
     # ---- meshes ----------------------------------------------------------------------------------
 

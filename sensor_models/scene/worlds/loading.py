@@ -39,7 +39,7 @@ def scene_of(path: Path, data: bytes, options: WorldOptions) -> "tuple[Scene, Wo
 
     world = read_world(path, data, options)
     assembly = Assembly(path, manifest_of(world), options.allow_outside)
-    assembly.source.made = world.meshes
+    assembly.source.made, assembly.source.made_brdfs = world.meshes, world.brdfs
     assembly.source.files += world.files
     return assembly.scene(), world
 
@@ -66,5 +66,6 @@ def _key(path: Path, data: bytes, options: WorldOptions) -> bytes:
         reader = metadata.version("mujoco")
     except metadata.PackageNotFoundError:  # a standalone FMU, or one beside a smaller environment
         reader = ""
-    about = f"{path.suffix} {path.stem} {options.allow_outside} {options.geometry} {reader}"
+    choices = f"{options.allow_outside} {options.geometry} {options.unphysical}"
+    about = f"{path.suffix} {path.stem} {choices} {reader}"
     return b"\0".join((about.encode(), rules, data))

@@ -6,7 +6,7 @@ from sensor_models.core.toml_files import read_regular
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.kept import digest_of_data
 from sensor_models.scene.worlds.files import Files
-from sensor_models.scene.worlds.formats import GLTF, WorldOptions
+from sensor_models.scene.worlds.formats import GLTF, OPENMATERIAL, WorldOptions
 from sensor_models.scene.worlds.gltf import fill_world as fill_from_gltf
 from sensor_models.scene.worlds.guesses import read_rules
 from sensor_models.scene.worlds.rules import rule_files
@@ -23,10 +23,10 @@ def read_world(path: Path, data: bytes, options: WorldOptions) -> World:
             world.digests[file] = digest_of_data(read_regular(file))
     try:
         files = Files(path, options.allow_outside)
-        if path.suffix.lower() in GLTF:
-            fill_from_gltf(world, data, files)
+        if path.suffix.lower() in OPENMATERIAL:
+            _read_asset(world, data, files, options)
         else:
-            _read_mujoco(world, data, files, options)
+            _fill(world, data, files, options)
         world.files += files.paths
         world.digests |= files.digests
     except (SceneError, MemoryError):
@@ -35,6 +35,28 @@ def read_world(path: Path, data: bytes, options: WorldOptions) -> World:
         kind = path.suffix.lower().removeprefix(".")
         raise SceneError(path, "", f"cannot be read as {kind}: {error!r}") from error
     return world
+
+
+def _fill(world: World, data: bytes, files: Files, options: WorldOptions) -> None:
+    """Put the content of a mesh file or a robot into a world, by the reader of its kind."""
+    if world.path.suffix.lower() in GLTF:
+        fill_from_gltf(world, data, files)
+    else:
+        _read_mujoco(world, data, files, options)
+
+
+def _read_asset(world: World, data: bytes, files: Files, options: WorldOptions) -> None:
+    """Read an asset of OpenMATERIAL, and the mesh beside it with what the asset knows."""
+    from sensor_models.scene.openmaterial.asset import Asset
+
+    asset = Asset(world, data, files, options)
+    world.known, path = asset, world.path
+    world.path, mesh = asset.mesh()  # which messages name, and files are found from
+    try:
+        _fill(world, mesh, files, options)
+    finally:
+        world.path = path
+    asset.note_the_rest()
 
 
 def _read_mujoco(world: World, data: bytes, files: Files, options: WorldOptions) -> None:

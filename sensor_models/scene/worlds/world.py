@@ -5,21 +5,44 @@ taken gets a number.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sensor_models.scene.materials import material_library
-from sensor_models.scene.model import SurfaceKind
+from sensor_models.scene.model import Brdf, SurfaceKind
 from sensor_models.scene.primitives import Piece
 from sensor_models.scene.worlds.guesses import Look, Rule, guessed
+
+Floats = NDArray[np.float64]
 
 #: Segments of spheres, cylinders and capsules: ``TESSELLATION`` is as far as their faces are inside
 #: of the true surface, at most, as a share of the radius: two sagittas of half a segment.
 SEGMENTS = 96
 TESSELLATION = 2.0 * (1.0 - float(np.cos(np.pi / SEGMENTS)))
+
+
+class Known(Protocol):
+    """What is known of the materials of a world besides their looks."""
+
+    def material(self, look: Look) -> str | None:
+        """The name of the material of a look, entered in the world; None if it is not known."""
+
+    def picture_of(self, name: str) -> bool:
+        """Whether the faces of a material of the mesh are told apart by the texels of a picture."""
+
+    def painted(self, name: str, piece: Piece, places: Floats) -> list[tuple[Piece, str]]:
+        """A piece of such a material by the materials of its texels.
+
+        ``places`` are those of its vertices in the picture, (n, 2).
+        """
+
+    def thickness(self, node: str) -> float:
+        """How thick the sheets of a node are, in m; 0 if that is not known."""
 
 
 @dataclass
@@ -35,6 +58,10 @@ class World:
     notes: list[str] = field(default_factory=list)  # what was not taken
     content: dict[str, Any] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)  # names of bodies and joints
+    #: Tables of bidirectional reflectance by file names, and by wavelength.
+    brdfs: dict[str, Mapping[float, Brdf]] = field(default_factory=dict)
+    #: What is known of materials besides their looks (``openmaterial``).
+    known: Known | None = None
     _materials: dict[tuple[Any, ...], str] = field(default_factory=dict)
     _meshes: dict[tuple[str, ...], str] = field(default_factory=dict)
 
@@ -44,6 +71,9 @@ class World:
 
     def material(self, look: Look) -> str:
         """The name of the material of a look, entered if it is new."""
+        found = None if self.known is None else self.known.material(look)
+        if found is not None:
+            return found
         base, source = guessed(look, self.rules)
         color = tuple(min(max(round(float(part), 4), 0.0), 1.0) for part in look.color)
         ior = look.ior if material_library()[base].kind is SurfaceKind.dielectric else None
@@ -56,15 +86,22 @@ class World:
                 table = {"kind": "dielectric", "surface": [{"ior": ior}], **table}
                 table["source"] = f"{source[:150]}; the refractive index is the file's"
                 del table["base"]
-            self._materials[key] = self._entered("materials", name, table)
+            self._materials[key] = self.entered("materials", name, table)
         return self._materials[key]
+
+    def is_clear(self, material: str) -> bool:
+        """Whether light goes through a material of the world."""
+        table = self.content["materials"][material]
+        base = table.get("base")
+        kind = table.get("kind") if base is None else material_library()[base].kind.name
+        return bool(kind == SurfaceKind.dielectric.name)
 
     def shape(self, kind: str, numbers: dict[str, Any], material: str, **more: Any) -> str:
         """The name of a mesh of a plain shape with a material."""
         key = (kind, repr(numbers), material)
         if key not in self._meshes:
             table = {kind: numbers, "material": material, **more}
-            self._meshes[key] = self._entered("meshes", f"{kind}_{material}", table)
+            self._meshes[key] = self.entered("meshes", f"{kind}_{material}", table)
         return self._meshes[key]
 
     def mesh(self, name: str, piece: Piece, material: str) -> str:
@@ -74,7 +111,7 @@ class World:
             file = f"meshes/{name}.ply"
             self.meshes.setdefault(file, piece)
             table = {"file": file, "up": "z", "material": material}
-            self._meshes[key] = self._entered("meshes", name, table)
+            self._meshes[key] = self.entered("meshes", name, table)
         return self._meshes[key]
 
     def word(self, name: str, fallback: str) -> str:
@@ -85,7 +122,7 @@ class World:
         self.taken.add(chosen)
         return chosen
 
-    def _entered(self, table: str, name: str, value: Any) -> str:
+    def entered(self, table: str, name: str, value: Any) -> str:
         """Enter a table of the manifest under a name that is free."""
         chosen = free(name[:180] or "unnamed", self.content[table])
         self.content[table][chosen] = value

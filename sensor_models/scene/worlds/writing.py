@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sensor_models.scene.openmaterial.writing import brdf_text
 from sensor_models.scene.primitives import Piece
 from sensor_models.scene.worlds.world import World
 
@@ -25,6 +26,10 @@ def write_world(world: World, directory: Path) -> Path:
         file = directory / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(ply_of(piece))
+    for name, brdfs in world.brdfs.items():
+        file = directory / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(brdf_text(brdfs, file.stem, f"read from {world.path.name}"), "utf-8")
     directory.mkdir(parents=True, exist_ok=True)
     head = [f"# Read from {world.path.name}.", *(f"# {note}" for note in world.notes), ""]
     manifest = directory / MANIFEST

@@ -4,6 +4,7 @@
 ``python -m sensor_models.scene check FILE``   checks a manifest and prints what is in the scene
 ``python -m sensor_models.scene import FILE DIRECTORY``   writes a world of others as a manifest
 ``python -m sensor_models.scene schema``       prints the JSON Schema of manifests
+``python -m sensor_models.scene export-materials DIRECTORY``   writes our materials for others
 
 NAME and FILE are the name of a built-in scene, the path of a manifest, or a world in another format
 (``docs/worlds.md``).
@@ -15,27 +16,47 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.light.surfaces import bidirectional_reflectance, pack_surface
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.limits import read_limited
 from sensor_models.scene.manifest import digest_of, load_scene, manifest_path, read_manifest
+from sensor_models.scene.materials import material_library
 from sensor_models.scene.model import (
     NO_LABEL,
     Body,
     Instance,
     Material,
     Scene,
+    SurfaceKind,
+    SurfaceParameters,
     wavelength_text,
 )
+from sensor_models.scene.openmaterial.tables import UNPHYSICAL_NOTE
+from sensor_models.scene.openmaterial.writing import MAPPING, write_materials
 from sensor_models.scene.schema import json_schema
 from sensor_models.scene.worlds.dynamics import write_dynamics
-from sensor_models.scene.worlds.formats import COLLISION, VISUAL, WorldOptions, is_world
+from sensor_models.scene.worlds.formats import (
+    COLLISION,
+    REFUSE,
+    UNPHYSICAL,
+    VISUAL,
+    WorldOptions,
+    is_world,
+)
 from sensor_models.scene.worlds.guesses import GUESS
 from sensor_models.scene.worlds.loading import scene_of
 from sensor_models.scene.worlds.reading import read_world
 from sensor_models.scene.worlds.writing import write_world
+from sensor_models.tools.pictures.guesses import by_guesses, legend_of, with_legend
 from sensor_models.tools.pictures.view import Camera, extents, render, save_png, whole_scene
 
 LARGEST_PICTURE = 2**26  # pixels
+LOOKS, GUESSES = "looks", "guesses"
+
+Floats = NDArray[np.float64]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,7 +75,10 @@ def view(given: argparse.Namespace) -> Iterator[str]:
     """Render a picture."""
     scene = _loaded(given)
     output = given.output or Path(f"{scene.name}.png")
-    picture = render(scene, _camera(given, scene), *given.size)
+    shown = scene if given.show == LOOKS else by_guesses(scene)
+    picture = render(shown, _camera(given, scene), *given.size)
+    if given.show == GUESSES:
+        picture = with_legend(picture, legend_of(scene))
     save_png(picture, output)
     yield f"{output}: {given.size[0]} x {given.size[1]} pixels, {output.stat().st_size} bytes"
 
@@ -82,7 +106,7 @@ def check(given: argparse.Namespace) -> Iterator[str]:
         if material.source.startswith(GUESS):
             yield f"guess      {material.name}: {material.source.removeprefix(GUESS)}"
     for note in notes:
-        yield f"not taken  {note}"
+        yield note if note.startswith(UNPHYSICAL_NOTE) else f"not taken  {note}"
     for number, medium in enumerate(scene.media):
         where = [volume.instance.name for volume in scene.volumes if volume.medium == number]
         place = "the world" if number == 0 else ", ".join(where) or "nothing"
@@ -107,8 +131,25 @@ def take_over(given: argparse.Namespace) -> Iterator[str]:
     yield from (f"not taken  {note}" for note in world.notes)
 
 
+def export_materials(given: argparse.Namespace) -> Iterator[str]:
+    """Write the materials of the library as OpenMATERIAL 3D."""
+    if given.directory.exists() and any(given.directory.iterdir()):
+        raise SceneError(given.directory, "", "is not empty, and nothing is written over")
+    library = material_library()
+    count = write_materials(library, given.directory, _bidirectional)
+    yield f"{given.directory / MAPPING}: {len(library)} materials in {count} files"
+
+
+def _bidirectional(
+    kind: SurfaceKind, numbers: SurfaceParameters, two_way: bool, light: Floats, viewer: Floats
+) -> Floats:
+    """The bidirectional reflectance of a surface whose normal is z."""
+    row = pack_surface(kind, numbers, two_way)
+    return bidirectional_reflectance(row, light, viewer, np.array([0.0, 0.0, 1.0]))
+
+
 def _options(given: argparse.Namespace) -> WorldOptions:
-    return WorldOptions(given.allow_outside, given.geometry, given.guesses)
+    return WorldOptions(given.allow_outside, given.geometry, given.guesses, given.unphysical)
 
 
 def _loaded(given: argparse.Namespace) -> Scene:
@@ -117,6 +158,7 @@ def _loaded(given: argparse.Namespace) -> Scene:
         allow_outside=given.allow_outside,
         geometry=given.geometry,
         guesses=given.guesses,
+        unphysical=given.unphysical,
     )
 
 
@@ -160,7 +202,8 @@ def _numbers_text(numbers: Sequence[float]) -> str:
 
 def _camera(given: argparse.Namespace, scene: Scene) -> Camera:
     """From the command line, else from the manifest, else one that sees all."""
-    table = read_manifest(manifest_path(given.scene)).view
+    path = manifest_path(given.scene)
+    table = None if is_world(path) else read_manifest(path).view
     camera = whole_scene(scene)
     if table is not None:
         angle = math.radians(table.field_of_view_deg)
@@ -201,8 +244,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     known = {}
-    for run in (view, check, take_over, schema):
-        name = "import" if run is take_over else run.__name__
+    for run in (view, check, take_over, schema, export_materials):
+        name = "import" if run is take_over else run.__name__.replace("_", "-")
         known[run] = commands.add_parser(name, help=run.__doc__)
         known[run].set_defaults(run=run)
     for run in (view, check, take_over):
@@ -218,10 +261,23 @@ def _parser() -> argparse.ArgumentParser:
         known[run].add_argument(
             "--guesses", type=Path, metavar="FILE", help="rules for materials, before all others"
         )
-    known[take_over].add_argument("directory", type=Path, help="new, or empty")
+        known[run].add_argument(
+            "--unphysical",
+            choices=UNPHYSICAL,
+            default=REFUSE,
+            help="what is done with numbers of OpenMATERIAL that no body has",
+        )
+    for run in (take_over, export_materials):
+        known[run].add_argument("directory", type=Path, help="new, or empty")
     picture = known[view]
     picture.add_argument("--output", type=Path, help="PNG file; default: NAME.png")
     picture.add_argument("--size", type=_size, default=(1280, 720), help="WIDTHxHEIGHT in pixels")
+    picture.add_argument(
+        "--show",
+        choices=(LOOKS, GUESSES),
+        default=LOOKS,
+        help="the looks of materials, or by false colours which of them were guessed",
+    )
     picture.add_argument("--from", type=_point, dest="position", help="x,y,z of the eye in m")
     picture.add_argument("--at", type=_point, dest="target", help="x,y,z that it looks at in m")
     return parser

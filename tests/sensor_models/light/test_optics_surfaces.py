@@ -20,7 +20,7 @@ from sensor_models.light.surfaces import (
 from sensor_models.scene.model import Material, SurfaceKind, SurfaceParameters
 
 UP = np.array([0.0, 0.0, 1.0])
-LAMBERT, TWO_LAYER, DIELECTRIC = SurfaceKind
+LAMBERT, TWO_LAYER, DIELECTRIC, _ = SurfaceKind
 
 
 def toward(degrees):

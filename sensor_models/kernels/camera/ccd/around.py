@@ -56,10 +56,12 @@ from sensor_models.kernels.light.surfaces import (
     KIND,
     LAMBERT,
     SLOPE_SQUARED,
+    TABULATED,
     Surface,
     specular_share,
     surface_at,
 )
+from sensor_models.kernels.light.tabulated import shape_of_table
 from sensor_models.kernels.math.philox import block
 from sensor_models.kernels.math.rotations import Triple, cross, dot
 from sensor_models.kernels.tracing.embree import WIDTH
@@ -107,7 +109,7 @@ def plan_rays(path: Path, light: Light, points: Points) -> bool:
     for lane in range(points.filled[0]):
         surface = surface_at(path.surfaces, points.ids[lane, MATERIAL_OF])
         top = 0
-        if surface[KIND] != LAMBERT:
+        if surface[KIND] != LAMBERT and surface[KIND] != TABULATED:
             top = max(light.rays // TOP_SHARE, 1)
             if surface[EXTINCTION] > 0.01 or light.rays == 1:
                 top = light.rays
@@ -204,12 +206,32 @@ def look_around(
     look_by_cosine(own, packet)
     if coated:
         look_off_tops(path, light, points, packet, index)
+    if len(path.tables) > 0:
+        weigh_by_tables(path, points, packet)
     for lane in range(WIDTH):
         packet.words[VALID + lane] = -1 if own[WEIGHT + lane] > 0.0 else 0
     for lane in range(WIDTH):
         probe.rows[NEAREST + lane] = own[LEAST + lane]
     send_all(view, probe)
     return parallel and light.rays >= ALIKE and not any_flat(own)
+
+
+@njit(**ACCESS)
+def weigh_by_tables(path: Path, points: Points, packet: Packet) -> None:
+    """Weigh rays of the cosine law by the shapes of tables: π g, which is 1 for a matt one."""
+    own, rays = points.spread, packet.doubles
+    for lane in range(points.filled[0]):
+        surface = surface_at(path.surfaces, points.ids[lane, MATERIAL_OF])
+        if surface[KIND] == TABULATED:
+            x, y, z = triple(points.numbers, lane, ALONG_OF)
+            along = (
+                rays[ALONG + lane],
+                rays[ALONG + WIDTH + lane],
+                rays[ALONG + 2 * WIDTH + lane],
+            )
+            normal = triple(points.numbers, lane, NORMAL_OF)
+            g = shape_of_table(path.tables, surface, along, (-x, -y, -z), normal)
+            own[WEIGHT + lane] *= math.pi * g
 
 
 @njit(**ACCESS)

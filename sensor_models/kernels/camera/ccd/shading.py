@@ -80,12 +80,14 @@ from sensor_models.kernels.light.surfaces import (
     KIND,
     LAMBERT,
     SLOPE_SQUARED,
+    TABULATED,
     Surface,
     facets,
     into_base,
     surface_at,
     visibility,
 )
+from sensor_models.kernels.light.tabulated import shape_of_table
 from sensor_models.kernels.math.rotations import Triple, cross, dot
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.packets import ACCESS, ALONG, PLACE, SENT, VALID
@@ -142,13 +144,15 @@ def floored(surface: Surface) -> Surface:
 
 @njit(**ACCESS)
 def of_the_sun(
-    light: Light, surface: Surface, material: int, viewer: Triple, normal: Triple
+    path: Path, light: Light, surface: Surface, material: int, viewer: Triple, normal: Triple
 ) -> tuple[float, float, float]:
     """The terms of (n·l) f: that of the top layer, and those with C and C² of the base."""
     toward = (light.toward_sun[0], light.toward_sun[1], light.toward_sun[2])
     c_l, c_v, c_lv = dot(toward, normal), dot(viewer, normal), dot(toward, viewer)
     if not (c_l > 0.0 and c_v > 0.0):
         return 0.0, 0.0, 0.0
+    if surface[KIND] == TABULATED:
+        return 0.0, shape_of_table(path.tables, surface, toward, viewer, normal) * c_l, 0.0
     s = c_lv - c_l * c_v
     t = max(c_l, c_v) if s > 0.0 else 1.0
     orders = light.orders
@@ -195,7 +199,7 @@ def add_sun(
         surface = floored(surface_at(path.surfaces, material))
         a, b, c = triple(points.numbers, lane, ALONG_OF)
         normal = triple(points.numbers, lane, NORMAL_OF)
-        top, first, second = of_the_sun(light, surface, material, (-a, -b, -c), normal)
+        top, first, second = of_the_sun(path, light, surface, material, (-a, -b, -c), normal)
         for k in range(glow.shape[1]):
             share = points.base[lane, k]
             f = top * light.top[material, k] + (first + second * share) * share
@@ -273,7 +277,7 @@ def add_surroundings(
 def through(path: Path, points: Points, lane: int, material: int) -> float:
     """The share of light that the coat of a point lets through on the way to the viewer."""
     surface = surface_at(path.surfaces, material)
-    if surface[KIND] == LAMBERT:
+    if surface[KIND] == LAMBERT or surface[KIND] == TABULATED:
         return 1.0
     along, normal = triple(points.numbers, lane, ALONG_OF), triple(points.numbers, lane, NORMAL_OF)
     cosine = min(max(-dot(along, normal), 0.0), 1.0)
