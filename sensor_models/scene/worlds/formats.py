@@ -5,7 +5,8 @@ from pathlib import Path
 
 #: What worlds end in.
 MUJOCO, GLTF = (".xml", ".urdf"), (".glb", ".gltf")
-SUFFIXES = (*MUJOCO, *GLTF)
+USD = (".usd", ".usda", ".usdc", ".usdz")
+SUFFIXES = (*MUJOCO, *GLTF, *USD)
 
 VISUAL, COLLISION = "visual", "collision"
 

@@ -6,10 +6,11 @@ from sensor_models.core.toml_files import read_regular
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.kept import digest_of_data
 from sensor_models.scene.worlds.files import Files
-from sensor_models.scene.worlds.formats import GLTF, WorldOptions
+from sensor_models.scene.worlds.formats import GLTF, USD, WorldOptions
 from sensor_models.scene.worlds.gltf import fill_world as fill_from_gltf
 from sensor_models.scene.worlds.guesses import read_rules
 from sensor_models.scene.worlds.rules import rule_files
+from sensor_models.scene.worlds.usd import fill_world as fill_from_usd
 from sensor_models.scene.worlds.world import World
 
 
@@ -25,6 +26,8 @@ def read_world(path: Path, data: bytes, options: WorldOptions) -> World:
         files = Files(path, options.allow_outside)
         if path.suffix.lower() in GLTF:
             fill_from_gltf(world, data, files)
+        elif path.suffix.lower() in USD:
+            fill_from_usd(world, files, options.geometry)
         else:
             _read_mujoco(world, data, files, options)
         world.files += files.paths
