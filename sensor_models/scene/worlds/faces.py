@@ -43,7 +43,8 @@ def triangles_of(
         ring = starts[face] + np.arange(sizes[face])
         cut = _ears(points[corners[ring]].astype(np.float64))
         faces[first[face] : first[face] + sizes[face] - 2] = ring[cut]
-    return corners[faces].astype(np.int64)
+    triangles: Ints = corners[faces].astype(np.int64)
+    return triangles
 
 
 def _dented(starts: Ints, sizes: Ints, corners: NDArray[np.int32], points: Floats) -> Ints:

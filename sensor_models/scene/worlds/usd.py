@@ -65,6 +65,8 @@ class _Reader:
         if not 1e-6 <= self.metres <= 1e6:
             raise SceneError(world.path, "metersPerUnit", f"is {self.metres}, allowed 1e-6 to 1e6")
         self.turn = _UP[self.about["up"]]
+        self.pictures: dict[str, dict[str, str]] = {}  # that were not read, and where, by why
+        self.means: dict[str, Color] = {}
         self.looks = [self._look(look) for look in self.about["looks"]]
         self.pieces: dict[tuple[Any, ...], tuple[str, Piece]] = {}
         self.plain: dict[tuple[Any, ...], tuple[str, PlainShape]] = {}
@@ -101,6 +103,13 @@ class _Reader:
             notes.append(f"{kind}: {count}, the first is {path}")
         for suffix, asset in self.about["unread"].items():
             notes.append(f"layers of the kind {suffix}: left out, the first is {asset}")
+        for state, pictures in self.pictures.items():
+            asset, place = next(iter(pictures.items()))
+            notes.append(f"pictures {state}: {len(pictures)}, the first is {asset} in {place}")
+        if self.about["others"]:
+            layers = self.about["others"]
+            reason = "other axes or units than the stage, which USD does not convert"
+            notes.append(f"layers with {reason}: {len(layers)}, the first is {layers[0]}")
 
     def _add_gravity(self) -> None:
         if self.about["gravity"] is None:
@@ -243,15 +252,17 @@ class _Reader:
     def _picture(self, picture: dict[str, str]) -> Color | None:
         """The mean colour of a picture; None, and a note, if its kind is not read."""
         asks = Place(self.world.path, picture["place"])
-        asset = picture["file"] or picture["asset"]
-        outer, _, inner = asset.partition("[")
+        outer, _, inner = picture["file"].partition("[")
         inner = inner.removesuffix("]")
-        if Path(inner or outer).suffix.lower() not in _PICTURES or "<UDIM>" in asset:
-            note = f"pictures of the kind {Path(inner or outer).name}: left out, the first is in"
-            self.world.notes.append(f"{note} {picture['place']}")
+        if not outer or Path(inner or outer).suffix.lower() not in _PICTURES:
+            state = "of kinds that are not read" if outer else "that do not exist"
+            self.pictures.setdefault(state, {}).setdefault(picture["asset"], asks.place)
             return None
-        data = self.files.read(outer, asks, (self.world.path.parent,))
-        return mean_color(_unpacked(data, inner, asks) if inner else data, asks)
+        if picture["file"] not in self.means:
+            data = self.files.read(outer, asks, (self.world.path.parent,))
+            data = _unpacked(data, inner, asks) if inner else data
+            self.means[picture["file"]] = mean_color(data, asks)
+        return self.means[picture["file"]]
 
 
 def _unpacked(data: bytes, inner: str, asks: Place) -> bytes:

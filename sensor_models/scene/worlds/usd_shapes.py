@@ -266,6 +266,9 @@ class Stage:
             shape = self._mesh(prim)
         elif kind in PLAIN:
             values = {name: prim.GetAttribute(name).Get(TIME) for name in PLAIN[kind]}
+            if kind == "Capsule_1" and values["radiusTop"] != values["radiusBottom"]:
+                self.note("capsules of two radii", prim)
+                return None
             look = self._look_of([prim], prim)[0]
             shape = {"kind": kind, "numbers": values, "parts": [[look, -1]]}
         else:
@@ -277,8 +280,7 @@ class Stage:
 
     def _mesh(self, prim: Any) -> dict[str, Any]:
         """A mesh: what instances of a prototype share is read once."""
-        home = prim.GetPrimInPrototype() if prim.IsInstanceProxy() else prim
-        key = str(home.GetPath())
+        key = str(_home(prim).GetPath())
         if key not in self._meshes:
             self._meshes[key] = self._mesh_anew(prim)
         # materials may come from above an instance, and differ
@@ -325,17 +327,18 @@ class Stage:
         materials = UsdShade.MaterialBindingAPI.ComputeBoundMaterials(prims)[0]
         found = []
         for material in materials:
-            key = str(material.GetPath()) if material else None
-            if key is None:
-                look = _displayed(shape)
-                key = repr(look)
-            else:
-                look = None
+            look = None if material else _displayed(shape)
+            key = repr(look) if look else str(_home(material.GetPrim()).GetPath())
             if key not in self._looks:
                 self._looks[key] = len(self.looks)
-                self.looks.append(look if look is not None else _look(material))
+                self.looks.append(look or _look(material))
             found.append(self._looks[key])
         return found
+
+
+def _home(prim: Any) -> Any:
+    """The prim that instances share, or a prim itself."""
+    return prim.GetPrimInPrototype() if prim.IsInstanceProxy() else prim
 
 
 def _instance_matrices(instancer: Any, path: str, count: int) -> NDArray[np.float64]:
@@ -396,15 +399,15 @@ def _spread(
 
 def _displayed(prim: Any) -> dict[str, Any]:
     """The look of a shape without a material."""
-    gprim, look = UsdGeom.Gprim(prim), {"name": "", "values": {}}
+    gprim, values = UsdGeom.Gprim(prim), dict[str, Any]()
     color = gprim.GetDisplayColorPrimvar().ComputeFlattened(TIME)
     if color is not None and len(color):
         mean = np.asarray(color, np.float64).reshape(-1, 3).mean(axis=0)
-        look["values"]["color"] = mean.tolist()
+        values["color"] = mean.tolist()
     opacity = gprim.GetDisplayOpacityPrimvar().ComputeFlattened(TIME)
     if opacity is not None and len(opacity):
-        look["values"]["opacity"] = float(np.mean(opacity))
-    return look
+        values["opacity"] = float(np.mean(opacity))
+    return {"name": "", "values": values}
 
 
 def _look(material: Any) -> dict[str, Any]:

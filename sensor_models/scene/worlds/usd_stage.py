@@ -131,6 +131,22 @@ class Layers:
                 raise Refusal(self.file, "", reason)
 
 
+def _others(stage: Any) -> list[str]:
+    """Layers that say other axes or units than the stage."""
+    from pxr import UsdGeom
+
+    own = {"metersPerUnit": UsdGeom.GetStageMetersPerUnit(stage)}
+    own["upAxis"] = UsdGeom.GetStageUpAxis(stage)
+    return [
+        Path(layer.identifier).name
+        for layer in stage.GetUsedLayers()
+        if any(
+            layer.pseudoRoot.HasInfo(key) and layer.pseudoRoot.GetInfo(key) != value
+            for key, value in own.items()
+        )
+    ]
+
+
 def bound(size: int) -> None:
     """Keep what is read here from files of this size within bounds, where the system can."""
     try:
@@ -166,6 +182,7 @@ def _read(folder: Path) -> None:
         described, arrays = shapes.described(stage, ask["geometry"])
         described["files"] = [[path, *by] for path, by in layers.files.items()]
         described["unread"] = layers.unread
+        described["others"] = _others(stage)
         np.savez(folder / "arrays.npz", **arrays)
         (folder / "stage.json").write_text(json.dumps(described), encoding="utf-8")
     except Refusal as refusal:
