@@ -6,7 +6,9 @@ import pytest
 
 from tests.fuzz.worlds import run
 
+COUNTS = {"mjcf": 6, "urdf": 6, "gltf": 150, "usda": 4, "usdc": 5, "usdz": 3}
 
-@pytest.mark.parametrize(("kind", "count"), [("mjcf", 6), ("urdf", 6), ("gltf", 150)])
+
+@pytest.mark.parametrize(("kind", "count"), COUNTS.items())
 def test_damaged_worlds_are_read_or_refused(tmp_path: Path, kind: str, count: int) -> None:
     assert list(run(kind, 2, count, tmp_path)) == []

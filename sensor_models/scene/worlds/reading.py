@@ -27,7 +27,7 @@ def read_world(path: Path, data: bytes, options: WorldOptions) -> World:
         if path.suffix.lower() in GLTF:
             fill_from_gltf(world, data, files)
         elif path.suffix.lower() in USD:
-            fill_from_usd(world, files, options.geometry)
+            fill_from_usd(world, data, files, options.geometry)
         else:
             _read_mujoco(world, data, files, options)
         world.files += files.paths

@@ -46,11 +46,11 @@ _STILL = 1e-5
 _PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".tga", ".tif", ".tiff", ".webp")
 
 
-def fill_world(world: World, files: Files, geometry: str) -> None:
+def fill_world(world: World, data: bytes, files: Files, geometry: str) -> None:
     """Put what is on a stage into a world."""
     found = staged(files, geometry)
     try:
-        _Reader(world, files, found).read()
+        _Reader(world, data, files, found).read()
     except MeshFileError as error:
         raise SceneError(world.path, "", str(error)) from error
 
@@ -58,8 +58,8 @@ def fill_world(world: World, files: Files, geometry: str) -> None:
 class _Reader:
     """A stage while it becomes a world."""
 
-    def __init__(self, world: World, files: Files, found: Staged) -> None:
-        self.world, self.files, self.found = world, files, found
+    def __init__(self, world: World, data: bytes, files: Files, found: Staged) -> None:
+        self.world, self.data, self.files, self.found = world, data, files, found
         self.about = found.about
         self.metres = float(self.about["metres"])
         if not 1e-6 <= self.metres <= 1e6:
@@ -71,7 +71,7 @@ class _Reader:
         self.pieces: dict[tuple[Any, ...], tuple[str, Piece]] = {}
         self.plain: dict[tuple[Any, ...], tuple[str, PlainShape]] = {}
         self.bodies: list[tuple[str, Floats]] = []
-        self.own_triangles = 0
+        self.own_triangles = self.names = 0
 
     def read(self) -> None:
         """Enter all shapes and bodies."""
@@ -83,7 +83,11 @@ class _Reader:
         order = np.argsort(arrays["entity"], kind="stable")
         columns = (arrays[name][order].tolist() for name in ("shape", "entity", "body", "number"))
         for *about, matrix in zip(*columns, arrays["matrix"][order], strict=True):
-            self._enter(*about, self._ours(matrix))
+            try:
+                self._enter(*about, self._ours(matrix))
+            except MeshFileError as error:
+                path = self.about["shapes"][about[0]]["path"]
+                raise SceneError(self.world.path, path, str(error)) from error
         if not self.world.content["instances"]:
             raise MeshFileError("has no shape that can be seen")
 
@@ -124,6 +128,10 @@ class _Reader:
     def _add_body(self, body: dict[str, Any]) -> None:
         name = self.world.word(body["path"].rpartition("/")[2], "body")
         matrix = self._ours(np.array(body["matrix"]))
+        if not np.isfinite(matrix).all():
+            raise SceneError(
+                self.world.path, body["path"], "is placed by numbers that are not finite"
+            )
         pose = np.eye(4)
         left, _, right = np.linalg.svd(matrix[:3, :3])
         pose[:3, :3] = left @ np.diag([1.0, 1.0, np.linalg.det(left @ right)]) @ right
@@ -175,18 +183,23 @@ class _Reader:
         if baked is not piece:
             self.own_triangles += len(baked.faces)
             refuse_above_limit(self.own_triangles)
-            name = f"{name}_placed_{len(self.world.content['instances'])}"
+            name = self._named(f"{name}_placed")
         elif plain is not None and plain.kind:
             mesh = self.world.shape(plain.kind, plain.numbers, material, **plain.more)
             return {"mesh": mesh, **pose}
         return {"mesh": self.world.mesh(name, baked, material), **pose}
+
+    def _named(self, stem: str) -> str:
+        """A name for the file of a mesh, which no other one has."""
+        self.names += 1
+        return f"{stem}_{self.names}"
 
     def _plain(self, about: dict[str, Any]) -> tuple[str, PlainShape]:
         """A shape that is no mesh, with a name for its file; without faces if it has no extent."""
         key = (about["kind"], *about["numbers"].values())
         if key not in self.plain:
             shape = plain_shape(about, self.metres, self.world.path)
-            self.plain[key] = f"{about['kind'].lower()}_{len(self.plain)}", shape
+            self.plain[key] = self._named(about["kind"].lower()), shape
         return self.plain[key]
 
     def _piece(self, about: dict[str, Any], part: int) -> tuple[str, Piece]:
@@ -209,8 +222,8 @@ class _Reader:
             if len(about["parts"]) > 1:
                 used, compact = np.unique(faces, return_inverse=True)
                 vertices, faces = vertices[used], compact.reshape(-1, 3)
-            stem = file_name(about["path"].rpartition("/")[2])
-            self.pieces[known] = f"{stem}_{len(self.pieces)}", Piece(vertices, faces)
+            name = self._named(file_name(about["path"].rpartition("/")[2]))
+            self.pieces[known] = name, Piece(vertices, faces)
         return self.pieces[known]
 
     def _chosen(
@@ -259,7 +272,8 @@ class _Reader:
             self.pictures.setdefault(state, {}).setdefault(picture["asset"], asks.place)
             return None
         if picture["file"] not in self.means:
-            data = self.files.read(outer, asks, (self.world.path.parent,))
+            is_own = Path(outer) == self.world.path.absolute()
+            data = self.data if is_own else self.files.read(outer, asks, (asks.file.parent,))
             data = _unpacked(data, inner, asks) if inner else data
             self.means[picture["file"]] = mean_color(data, asks)
         return self.means[picture["file"]]

@@ -216,47 +216,46 @@ class Stage:
         path = str(prim.GetPath())
         if path in self._within:
             raise ValueError(f"{path} is a prototype of itself")
-        if not self.collides and state.purpose not in ("default", "render"):
+        if state.purpose not in ("default", "render"):
             return
         instancer = UsdGeom.PointInstancer(prim)
-        chosen = np.array(instancer.GetProtoIndicesAttr().Get(TIME) or [], np.int64)
-        if len(chosen) > _MOST_PLACES:
-            raise ValueError(f"{path} has {len(chosen)} instances, at most {_MOST_PLACES} are read")
-        targets = instancer.GetPrototypesRel().GetForwardedTargets()
-        if len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(targets):
-            raise ValueError(f"{path} has protoIndices beyond its {len(targets)} prototypes")
+        chosen = _choices(instancer, path)
         places = _instance_matrices(instancer, path, len(chosen))
         mask = instancer.ComputeMaskAtTime(TIME)
-        shown = np.flatnonzero(np.array(mask, bool)) if mask else np.arange(len(chosen))
-        rank = np.cumsum(np.isin(np.arange(len(chosen)), shown))  # entities count those shown
+        shown = np.array(mask, bool) if mask else np.ones(len(chosen), bool)
+        rank = np.cumsum(shown)  # entities count those that are shown
         self._within.append(path)
-        base = state.matrix
-        own = replace(state, matrix=Gf.Matrix4d(1.0), purpose="default")
-        parts = []
-        for number, target in enumerate(targets):
-            here = shown[chosen[shown] == number]
-            prototype = self.stage.GetPrimAtPath(target)
-            if not len(here):
-                continue
-            if not prototype:
-                raise ValueError(f"{path} has the prototype {target}, which does not exist")
-            for shape, _, _, matrix in self._below(prototype, own):
-                self.shapes[shape]["scattered"] = path
-                parts.append(_spread(shape, matrix, places[here], here, rank[here]))
+        parts = [
+            _spread(shape, matrix, places[here], here, rank[here])
+            for here, prototype in self._prototypes(instancer, path, chosen, shown)
+            for shape, matrix in self._prototype_shapes(prototype, path, state)
+        ]
         self._within.pop()
-        yield from self._scattered_places(
-            parts, state, np.array(base), int(rank[-1]) if len(rank) else 0
-        )
-
-    def _scattered_places(self, parts: Any, state: State, base: Any, count: int) -> Any:
-        """Places of all parts; entities go on behind those before, once for all parts."""
         total = sum(len(part[3]) for part in parts)
         if total > _MOST_PLACES:
-            raise ValueError(f"has {total} scattered shapes, at most {_MOST_PLACES} are read")
-        for shape, rank, numbers, matrices in parts:
-            yield shape, (rank, numbers), state, matrices @ base
+            raise ValueError(f"{path} has {total} shapes, at most {_MOST_PLACES} are read")
+        for shape, ranks, numbers, matrices in parts:
+            yield shape, (ranks, numbers), state, matrices @ np.array(state.matrix)
         if not self._within:
-            self.entities += count
+            self.entities += int(shown.sum())
+
+    def _prototypes(self, instancer: Any, path: str, chosen: Any, shown: Any) -> Any:
+        """The prototypes that are shown, with the numbers of their instances."""
+        for number, target in enumerate(instancer.GetPrototypesRel().GetForwardedTargets()):
+            here = np.flatnonzero(shown & (chosen == number))
+            if not len(here):
+                continue
+            prototype = self.stage.GetPrimAtPath(target)
+            if not prototype:
+                raise ValueError(f"{path} has the prototype {target}, which does not exist")
+            yield here, prototype
+
+    def _prototype_shapes(self, prototype: Any, path: str, state: State) -> Any:
+        """The shapes of a prototype, with their matrices in its instances."""
+        own = replace(state, matrix=Gf.Matrix4d(1.0), purpose="default")
+        for shape, _, _, matrix in self._below(prototype, own):
+            self.shapes[shape]["scattered"] = path
+            yield shape, matrix
 
     # ---- shapes ----------------------------------------------------------------------------------
 
@@ -339,6 +338,17 @@ class Stage:
 def _home(prim: Any) -> Any:
     """The prim that instances share, or a prim itself."""
     return prim.GetPrimInPrototype() if prim.IsInstanceProxy() else prim
+
+
+def _choices(instancer: Any, path: str) -> NDArray[np.int64]:
+    """The numbers of the prototypes of all instances."""
+    chosen = np.array(instancer.GetProtoIndicesAttr().Get(TIME) or [], np.int64)
+    if len(chosen) > _MOST_PLACES:
+        raise ValueError(f"{path} has {len(chosen)} instances, at most {_MOST_PLACES} are read")
+    count = len(instancer.GetPrototypesRel().GetForwardedTargets())
+    if len(chosen) and not 0 <= chosen.min() <= chosen.max() < count:
+        raise ValueError(f"{path} has protoIndices beyond its {count} prototypes")
+    return chosen
 
 
 def _instance_matrices(instancer: Any, path: str, count: int) -> NDArray[np.float64]:

@@ -122,9 +122,10 @@ class Layers:
             if not any(f"{suffix}@" in said.lower() for suffix in self.unread):
                 site = re.search(r"(\S+?)@?<(/[^>]*)>", said)
                 raise Refusal(self.file, site[2] if site else "", f"USD says: {said}")
+        known = {Path(file).resolve() for file in self.files}
         for layer in stage.GetUsedLayers(True):
             outer = Ar.SplitPackageRelativePathOuter(layer.realPath)[0]
-            if not layer.anonymous and outer not in self.files:
+            if not layer.anonymous and Path(outer).resolve() not in known:
                 reason = (
                     f"{layer.identifier!r} is named in a way that is not followed (value clips)"
                 )

@@ -139,6 +139,7 @@ def test_binary_layers_and_packages_are_the_same_scene(
     assert np.array_equal(triangles_of(scene), triangles_of(truth))
     assert [i.name for i in scene.instances] == [i.name for i in truth.instances]
     assert {m.color for m in scene.materials} == {m.color for m in truth.materials}
+    assert len(scene.files) == len(set(scene.files))
 
 
 def test_a_world_that_is_converted_is_the_same_to_the_last_bit(
@@ -313,6 +314,21 @@ BAD = {
         HEAD,
         TRIANGLE.format(3, "0, 1, 2").replace("1, 0", "inf, 0"),
         "/a: point 1 is not finite",
+    ),
+    "place": (
+        HEAD,
+        'def Cube "a"\n{\n    float3 xformOp:scale = (1, nan, 1)\n'
+        '    uniform token[] xformOpOrder = ["xformOp:scale"]\n}\n',
+        "/a: places a mesh by numbers that are not finite",
+    ),
+    "clips": (
+        HEAD,
+        'def Cube "a" (\n    clips = {\n        dictionary default = {\n'
+        "            asset[] assetPaths = [@../secret.usda@]\n"
+        '            string primPath = "/a"\n            double2[] active = [(0, 0)]\n'
+        "            double2[] times = [(0, 0)]\n        }\n    }\n)\n{\n"
+        "    double size.timeSamples = {\n        0: 2,\n    }\n}\n",
+        "(value clips)",
     ),
     "nothing": (HEAD, 'def Xform "a"\n{\n}\n', "has no shape that can be seen"),
     "units": (HEAD.replace("= 1", "= 0"), 'def Cube "a"\n{\n}\n', "metersPerUnit: is 0.0"),
