@@ -25,6 +25,7 @@ from PIL import Image
 
 from sensor_models.scene import primitives
 from sensor_models.scene.errors import MeshFileError, SceneError
+from sensor_models.scene.geotiff import read_geotiff
 from sensor_models.scene.kept import digest_of_data
 from sensor_models.scene.laying import textures_of
 from sensor_models.scene.limits import (
@@ -255,9 +256,46 @@ def _pieces_of(table: MeshTable, key: str, source: Source) -> list[Piece]:
     if table.capsule is not None:
         return primitives.capsule(table.capsule)
     if table.heightmap is not None:
-        heights = _heights(table.heightmap, f"{key}.heightmap", source)
-        return primitives.terrain(heights, table.heightmap.size)
+        return _terrain(table.heightmap, f"{key}.heightmap", source)
     return []  # the schema refuses meshes without a shape
+
+
+def _terrain(shape: Heightmap, key: str, source: Source) -> list[Piece]:
+    if shape.is_map:
+        return _terrain_of_map(shape, f"{key}.image", source)
+    size = shape.size or (1.0, 1.0)  # the schema refuses those without a size
+    return primitives.terrain(_heights(shape, key, source), size)
+
+
+def _terrain_of_map(shape: Heightmap, key: str, source: Source) -> list[Piece]:
+    name = str(shape.image)
+    _, data = source.read(name, key)
+
+    def check_pixels(width: int, height: int) -> None:
+        check_triangles(2 * width * height, source.manifest, key)
+
+    try:
+        found = read_geotiff(data, check_pixels)
+    except SceneError:
+        raise
+    except MeshFileError as error:
+        raise SceneError(source.manifest, key, f"{name} {error}") from error
+    except Exception as error:  # a damaged file can raise anything inside of the reader
+        reason = f"{name} is no readable GeoTIFF of up to 32 bits a pixel: {error}"
+        raise SceneError(source.manifest, key, reason) from error
+    size = shape.size or found.size
+    if size is None:
+        raise SceneError(source.manifest, key, f"{name} says nothing of its size: give size")
+    if min(found.heights.shape) < 2:
+        raise SceneError(source.manifest, key, "needs at least two rows and two columns")
+    heights = found.heights if shape.fill is None else np.nan_to_num(found.heights, nan=shape.fill)
+    if np.isnan(heights).all():
+        raise SceneError(source.manifest, key, f"{name} knows no height")
+    (piece,) = primitives.terrain(heights, size)
+    if shape.origin is not None:
+        east, north = (a - b for a, b in zip(found.middle, shape.origin, strict=True))
+        piece.vertices[:] += (east, north, 0.0)
+    return [primitives.without_unknown(piece)]
 
 
 def _heights(shape: Heightmap, key: str, source: Source) -> Floats:
@@ -271,7 +309,9 @@ def _heights(shape: Heightmap, key: str, source: Source) -> Floats:
         check_triangles(2 * shape.cells[0] * shape.cells[1], source.manifest, f"{key}.cells")
         check_formula(str(shape.formula), shape.cells, source.manifest, key)
         try:
-            heights = primitives.heights_of_formula(str(shape.formula), shape.size, shape.cells)
+            heights = primitives.heights_of_formula(
+                str(shape.formula), shape.size or (1.0, 1.0), shape.cells
+            )
         except ValueError as error:
             raise SceneError(source.manifest, f"{key}.formula", str(error)) from error
     if heights.ndim != 2 or min(heights.shape) < 2:
@@ -295,7 +335,8 @@ def _heights_of_image(shape: Heightmap, key: str, source: Source) -> Floats:
         raise
     except Exception as error:  # a damaged file can raise anything inside of the reader
         raise SceneError(source.manifest, key, f"{name} is no readable PNG: {error}") from error
-    return shape.low + (shape.high - shape.low) / full * grey
+    low, high = shape.low or 0.0, 1.0 if shape.high is None else shape.high
+    return low + (high - low) / full * grey
 
 
 def _check_piece(piece: Piece, key: str, manifest: Path) -> None:

@@ -16,7 +16,7 @@ import ast
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -156,6 +156,18 @@ def terrain(heights: Floats, size: tuple[float, float]) -> list[Piece]:
         for place, vertex in enumerate(corners):
             faces[triangle, :, :, place] = vertex
     return [Piece(vertices.reshape(-1, 3), faces.reshape(-1, 3), ("terrain",))]
+
+
+def without_unknown(terrain: Piece) -> Piece:
+    """A terrain with holes where a corner has no height (NaN)."""
+    unknown = np.isnan(terrain.vertices[:, 2])
+    if not unknown.any():
+        return terrain
+    lowest = np.nanmin(terrain.vertices[:, 2])  # of no triangle, so any height will do
+    vertices = np.where(np.isnan(terrain.vertices), lowest, terrain.vertices)
+    return replace(
+        terrain, vertices=vertices, faces=terrain.faces[~unknown[terrain.faces].any(axis=1)]
+    )
 
 
 def heights_of_formula(formula: str, size: tuple[float, float], cells: tuple[int, int]) -> Floats:

@@ -230,19 +230,36 @@ class Capsule(Table):
 class Heightmap(Table):
     """A terrain around the origin; rows of a picture or list run along x, the first at +y."""
 
-    size: Size2
-    image: Name | None = _doc("grey PNG of 8 or 16 bits")
-    low: float = _doc("height of black in the image, m", 0.0)
-    high: float = _doc("height of white in the image, m", 1.0)
+    size: Size2 | None = _doc("m; without it that of the map, which only a GeoTIFF has")
+    image: Name | None = _doc("grey PNG of 8 or 16 bits, or GeoTIFF with heights")
+    low: float | None = _doc("height of black in a PNG, m; 0 without it")
+    high: float | None = _doc("height of white in a PNG, m; 1 without it")
+    origin: Pair | None = _doc(
+        "of a GeoTIFF: easting and northing of the scene's origin on the map, m; without it the"
+        " terrain lies around the origin"
+    )
+    fill: float | None = _doc("height where a GeoTIFF knows none, m; without it there is a hole")
     heights: Annotated[tuple[Annotated[tuple[float, ...], _Array], ...], _Array] | None = _doc("m")
     formula: Annotated[str, Field(max_length=2000)] | None = _doc("height in m of x and y in m")
     cells: Annotated[tuple[int, int], _Array] = _doc("of a formula, along x and y", (64, 64))
+
+    @property
+    def is_map(self) -> bool:
+        """Whether its heights come from a GeoTIFF."""
+        return self.image is not None and self.image.lower().endswith((".tif", ".tiff"))
 
     @model_validator(mode="after")
     def _check_source(self) -> "Heightmap":
         _one_of(self, ("image", "heights", "formula"))
         if not all(1 <= cells <= 65536 for cells in self.cells):
             raise ValueError("cells must be from 1 to 65536")
+        for key in ("low", "high") if self.is_map else ("origin", "fill"):
+            if getattr(self, key) is not None:
+                raise ValueError(f"{key} is for {'PNG' if self.is_map else 'GeoTIFF'} images")
+        if self.size is None and not self.is_map:
+            raise ValueError("size is required, unless the image is a GeoTIFF")
+        if self.size is not None and self.origin is not None:
+            raise ValueError("origin is for the size of the map, size is given")
         return self
 
 

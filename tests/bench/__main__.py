@@ -124,6 +124,13 @@ def version_bars() -> list[Bar]:
     return versions.bars()
 
 
+def world_bars() -> list[Bar]:
+    """The bars of worlds that others made."""
+    from tests.bench import worlds
+
+    return worlds.bars()
+
+
 SUBJECTS: dict[str, Subject] = {
     "versions": lambda *_: version_bars(),
     "calls-c": lambda master, fmu: calls.call_in_c(master, fmu("Null"), fmu("Reference")),
@@ -145,6 +152,7 @@ SUBJECTS: dict[str, Subject] = {
     "dataset": lambda _master, _fmu: dataset_bars(),
     "caster": lambda _master, _fmu: caster_bars(),
     "tracing": lambda _master, _fmu: tracing_bars(),
+    "worlds": lambda _master, _fmu: world_bars(),
 }
 
 

@@ -10,6 +10,9 @@ FEW = [
     ("mjcf", 6),
     ("urdf", 6),
     ("gltf", 150),
+    ("usda", 4),
+    ("usdc", 5),
+    ("usdz", 3),
     *((k, 25) for k in ("xoma", "xomm", "xomp", "xompt")),
 ]
 

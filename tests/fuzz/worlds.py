@@ -1,6 +1,6 @@
 """Damaged worlds of others: each is read, or refused with one ``SceneError`` that names a file.
 
-``python -m tests.fuzz.worlds --count 500 --seed 1 --kind mjcf``    or another kind; or all
+``python -m tests.fuzz.worlds --count 500 --seed 1 --kind mjcf``    or several, or all
 
 A case is a small world of which the file itself or one of those that it names is mutated. It fails
 if the reader raises anything else, if the message has several lines or names none of the files, or
@@ -28,6 +28,9 @@ KINDS: Mapping[str, Callable[[Path], Path]] = {
     "mjcf": world_files.write_machine,
     "urdf": world_files.write_urdf,
     "gltf": world_files.write_gltf,
+    "usda": world_files.write_usd,
+    "usdc": world_files.write_usdc,
+    "usdz": world_files.write_usdz,
     "xoma": asset_files.write_asset,
     "xomm": asset_files.write_asset,
     "xomp": asset_files.write_asset,

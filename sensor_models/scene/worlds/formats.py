@@ -5,7 +5,8 @@ from pathlib import Path
 
 #: What worlds end in.
 MUJOCO, GLTF, OPENMATERIAL = (".xml", ".urdf"), (".glb", ".gltf"), (".xoma",)
-SUFFIXES = (*MUJOCO, *GLTF, *OPENMATERIAL)
+USD = (".usd", ".usda", ".usdc", ".usdz")
+SUFFIXES = (*MUJOCO, *GLTF, *USD, *OPENMATERIAL)
 
 VISUAL, COLLISION = "visual", "collision"
 

@@ -8,7 +8,7 @@ from sensor_models.scene.errors import SceneError
 from sensor_models.scene.kept_scenes import keep_scene, kept_scene
 from sensor_models.scene.limits import MAX_FILE_BYTES, read_limited
 from sensor_models.scene.model import Scene
-from sensor_models.scene.worlds.formats import GLTF, WorldOptions
+from sensor_models.scene.worlds.formats import MUJOCO, USD, WorldOptions
 from sensor_models.scene.worlds.xml_files import MAX_BYTES
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def load_world(path: Path, options: WorldOptions) -> Scene:
     """The scene of a world."""
-    most = MAX_FILE_BYTES if path.suffix.lower() in GLTF else MAX_BYTES
+    most = MAX_BYTES if path.suffix.lower() in MUJOCO else MAX_FILE_BYTES
     data = read_limited(path, "", path, most)
     key = _key(path, data, options)
     # what the world may name was checked when it was read, against a folder that may be wider
@@ -63,7 +63,7 @@ def _key(path: Path, data: bytes, options: WorldOptions) -> bytes:
     except TomlError as error:
         raise SceneError(error.file, error.place, error.reason) from error
     try:
-        reader = metadata.version("mujoco")
+        reader = metadata.version("usd-core" if path.suffix.lower() in USD else "mujoco")
     except metadata.PackageNotFoundError:  # a standalone FMU, or one beside a smaller environment
         reader = ""
     choices = f"{options.allow_outside} {options.geometry} {options.unphysical}"

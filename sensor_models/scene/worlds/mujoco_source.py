@@ -80,6 +80,11 @@ def _mjcf(root: Node, files: Files, *, is_moved: bool = False) -> Prepared:
     _note_unseen(model)
     kept = (*_MOVING, "site") if is_moved else ()
     _drop(root, tuple(tag for tag in (*_UNSEEN, *_NOT_TAKEN) if tag not in kept))
+    if not is_moved:
+        _drop(root, ("inertial",))
+        for option in root.of("option"):  # old models have some that MuJoCo refuses by now
+            option.children.clear()
+            option.attributes = {k: v for k, v in option.attributes.items() if k == "gravity"}
     compiler = _compiler(root)
     strip = compiler.get("strippath") == "true"
     folders = {

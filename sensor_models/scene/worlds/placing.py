@@ -12,20 +12,30 @@ Floats = NDArray[np.float64]
 
 #: How far axes may be from right angles to count as such.
 _SQUARE = 1e-9
+_NEARLY_SQUARE = 1e-3
 
 
-def placed(piece: Piece, matrix: Floats) -> tuple[dict[str, Any], Piece]:
+def placed(piece: Piece, matrix: Floats, still: float = 0.0) -> tuple[dict[str, Any], Piece]:
     """The entries of an instance, and its mesh.
 
     A matrix that turns, scales along the axes of the mesh and shifts becomes a pose with a scale
     for the mesh itself. Any other one, which shears or mirrors, goes into a mesh of its own.
+    Matrices of single precision are never quite square: those count as turns that move no point of
+    the mesh farther than ``still``, in m.
     """
     if not np.isfinite(matrix).all():
         raise MeshFileError("places a mesh by numbers that are not finite")
     inner = matrix[:3, :3]
     scale = np.sqrt((inner**2).sum(axis=0))
     turn = inner / np.where(scale > 0.0, scale, 1.0)
-    square = np.abs(turn.T @ turn - np.eye(3)).max() < _SQUARE
+    askew = np.abs(turn.T @ turn - np.eye(3)).max()
+    square = askew < _SQUARE
+    if not square and askew < _NEARLY_SQUARE and still > 0.0:
+        left, _, right = np.linalg.svd(turn)
+        nearest = left @ right
+        reach = np.abs(piece.vertices).max(axis=0, initial=0.0) @ (scale * np.ones(3))
+        square = bool(np.abs(nearest - turn).max() * reach <= still)
+        turn = nearest if square else turn
     if square and np.linalg.det(turn) > 0.0 and scale.max() <= 1e6 and scale.min() >= 1e-9:
         pose = {"position": matrix[:3, 3].tolist(), "orientation": quaternion_of(turn)}
         # rounding of a turn is no scale

@@ -6,10 +6,11 @@ from sensor_models.core.toml_files import read_regular
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.kept import digest_of_data
 from sensor_models.scene.worlds.files import Files
-from sensor_models.scene.worlds.formats import GLTF, OPENMATERIAL, WorldOptions
+from sensor_models.scene.worlds.formats import GLTF, OPENMATERIAL, USD, WorldOptions
 from sensor_models.scene.worlds.gltf import fill_world as fill_from_gltf
 from sensor_models.scene.worlds.guesses import read_rules
 from sensor_models.scene.worlds.rules import rule_files
+from sensor_models.scene.worlds.usd import fill_world as fill_from_usd
 from sensor_models.scene.worlds.world import World
 
 
@@ -39,8 +40,11 @@ def read_world(path: Path, data: bytes, options: WorldOptions) -> World:
 
 def _fill(world: World, data: bytes, files: Files, options: WorldOptions) -> None:
     """Put the content of a mesh file or a robot into a world, by the reader of its kind."""
-    if world.path.suffix.lower() in GLTF:
+    kind = world.path.suffix.lower()
+    if kind in GLTF:
         fill_from_gltf(world, data, files)
+    elif kind in USD:
+        fill_from_usd(world, data, files, options.geometry)
     else:
         _read_mujoco(world, data, files, options)
 

@@ -172,3 +172,19 @@ def test_a_ball_without_a_direction_is_refused_by_name(tmp_path: Path) -> None:
     values[[joint.name for joint in linkage.joints].index("neck"), :4] = 0.0
     with pytest.raises(ParameterError, match=r"neck.orientation = \[0.0, 0.0, 0.0, 0.0\]"):
         linkage.move(values, np.zeros((len(scene.bodies), 13)))
+
+
+def test_what_moves_no_shape_is_not_asked_for(tmp_path: Path) -> None:
+    """Old models have inertias without a place, and options that MuJoCo does not know any more."""
+    text = """<mujoco>
+  <option collision="predefined" gravity="0 0 -3"><flag contact="disable"/></option>
+  <worldbody>
+    <body name="cart" pos="1 2 3"><joint type="slide"/><inertial mass="10"/>
+      <geom type="box" size="1 1 1"/></body>
+  </worldbody>
+</mujoco>"""
+    path = tmp_path / "old.xml"
+    path.write_text(text)
+    scene = load_scene(path)
+    assert scene.bodies[0].position == pytest.approx((1.0, 2.0, 3.0))
+    assert scene.gravity == (0.0, 0.0, -3.0)

@@ -196,3 +196,276 @@ def write_gltf(folder: Path) -> Path:
 
 #: The rest of a matrix.
 MIRRORED = (0, 0, 1, 0, 5, 0, 0, 1)
+
+
+#: What a robot of the yard is made of: an arch of seven corners with a dent, and a cap.
+USD_PART = """#usda 1.0
+(
+    defaultPrim = "Arch"
+    metersPerUnit = 0.01
+    upAxis = "Y"
+)
+def Xform "Arch"
+{
+    def Mesh "arch" (prepend apiSchemas = ["MaterialBindingAPI"])
+    {
+        uniform token subdivisionScheme = "none"
+        int[] faceVertexCounts = [8, 8, 4, 4, 3]
+        int[] faceVertexIndices = [
+            7, 6, 5, 4, 3, 2, 1, 0,  8, 9, 10, 11, 12, 13, 14, 15,
+            0, 1, 9, 8,  1, 2, 10, 9,  16, 17, 18]
+        int[] holeIndices = [4]
+        point3f[] points = [
+            (0, 0, 0), (300, 0, 0), (300, 200, 0), (200, 200, 0),
+            (200, 50, 0), (100, 50, 0), (100, 200, 0), (0, 200, 0),
+            (0, 0, 40), (300, 0, 40), (300, 200, 40), (200, 200, 40),
+            (200, 50, 40), (100, 50, 40), (100, 200, 40), (0, 200, 40),
+            (0, 300, 0), (100, 300, 0), (0, 400, 0)]
+        rel material:binding = </Arch/Looks/oak>
+        def GeomSubset "back" (prepend apiSchemas = ["MaterialBindingAPI"])
+        {
+            uniform token elementType = "face"
+            uniform token familyName = "materialBind"
+            int[] indices = [1]
+            rel material:binding = </Arch/Looks/brushed>
+        }
+    }
+    def Scope "Looks"
+    {
+        def Material "oak"
+        {
+            token outputs:surface.connect = </Arch/Looks/oak/surface.outputs:surface>
+            def Shader "surface"
+            {
+                uniform token info:id = "UsdPreviewSurface"
+                color3f inputs:diffuseColor.connect = </Arch/Looks/oak/planks.outputs:rgb>
+                float inputs:roughness = 0.7
+                token outputs:surface
+            }
+            def Shader "planks"
+            {
+                uniform token info:id = "UsdUVTexture"
+                asset inputs:file = @planks.png@
+                float3 outputs:rgb
+            }
+        }
+        def Material "brushed"
+        {
+            token outputs:surface.connect = </Arch/Looks/brushed/surface.outputs:surface>
+            def Shader "surface"
+            {
+                uniform token info:id = "UsdPreviewSurface"
+                color3f inputs:diffuseColor = (0.2, 0.2, 0.25)
+                float inputs:metallic = 0.9
+                token outputs:surface
+            }
+        }
+    }
+}
+"""
+
+USD = """#usda 1.0
+(
+    defaultPrim = "Yard"
+    metersPerUnit = 0.01
+    upAxis = "Y"
+    subLayers = [@more.usda@]
+)
+def PhysicsScene "physics"
+{
+    vector3f physics:gravityDirection = (0, -1, 0)
+    float physics:gravityMagnitude = 950
+}
+def Xform "Yard" (prepend variantSets = "season"
+    variants = { string season = "summer" })
+{
+    float3 xformOp:rotateXYZ = (5, 40, -3)
+    double3 xformOp:translate = (100, 0, -250)
+    uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:rotateXYZ"]
+    def "turned" (prepend references = @part.usda@)
+    {
+        double3 xformOp:translate = (0, 0, 500)
+        float3 xformOp:scale = (1, 2, 0.5)
+        float3 xformOp:rotateZXY = (10, 20, 30)
+        uniform token[] xformOpOrder = [
+            "xformOp:translate", "xformOp:rotateZXY", "xformOp:scale"]
+    }
+    def "flipped" (instanceable = true
+        prepend references = @part.usda@)
+    {
+        float3 xformOp:scale = (-1, 1, 1)
+        uniform token[] xformOpOrder = ["xformOp:scale"]
+    }
+    def "moving" (instanceable = true
+        prepend payload = @part.usda@)
+    {
+        double3 xformOp:translate.timeSamples = {
+            0: (-400, 0, 0),
+            24: (-800, 0, 0),
+        }
+        uniform token[] xformOpOrder = ["xformOp:translate"]
+    }
+    def Mesh "left" (prepend apiSchemas = ["SemanticsLabelsAPI:class"])
+    {
+        token[] semantics:labels:class = ["kerb"]
+        uniform token orientation = "leftHanded"
+        int[] faceVertexCounts = [4]
+        int[] faceVertexIndices = [0, 1, 2, 3]
+        point3f[] points = [(-900, 0, 0), (-900, 0, 100), (-900, 100, 100), (-900, 100, 0)]
+        color3f[] primvars:displayColor = [(1, 0, 0)]
+        matrix4d xformOp:transform = ((1, 0.2, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 9, 0, 1))
+        uniform token[] xformOpOrder = ["xformOp:transform"]
+    }
+    def PointInstancer "trees"
+    {
+        rel prototypes = [</Yard/trees/pole>, </Yard/trees/group>]
+        int[] protoIndices = [0, 1, 0, 0]
+        int64[] ids = [5, 6, 7, 8]
+        int64[] invisibleIds = [7]
+        point3f[] positions = [(0, 0, -400), (200, 0, -500), (0, 0, 0), (400, 0, -400)]
+        quath[] orientations = [
+            (1, 0, 0, 0), (0.5, 0.5, 0.5, -0.5), (1, 0, 0, 0), (0.5, 0.5, -0.5, 0.5)]
+        float3[] scales = [(1, 1, 1), (1, 2, 1), (1, 1, 1), (2, 2, 2)]
+        def "pole" (prepend references = @part.usda@)
+        {
+            float3 xformOp:scale = (0.1, 1, 0.1)
+            uniform token[] xformOpOrder = ["xformOp:scale"]
+        }
+        def Xform "group"
+        {
+            def PointInstancer "inner"
+            {
+                rel prototypes = </Yard/trees/group/inner/box>
+                int[] protoIndices = [0, 0]
+                point3f[] positions = [(0, 50, 0), (50, 0, 0)]
+                def Cube "box"
+                {
+                    double size = 20
+                }
+            }
+        }
+    }
+    def Xform "crate" (prepend apiSchemas = ["PhysicsRigidBodyAPI"])
+    {
+        double3 xformOp:translate = (0, 300, 0)
+        float3 xformOp:rotateXYZ = (0, 30, 20)
+        float3 xformOp:scale = (2, 2, 2)
+        uniform token[] xformOpOrder = [
+            "xformOp:translate", "xformOp:rotateXYZ", "xformOp:scale"]
+        def Cube "hull" (prepend apiSchemas = ["PhysicsCollisionAPI"])
+        {
+            double size = 50
+        }
+        def Cylinder "axle"
+        {
+            double height = 80
+            double radius = 5
+            token axis = "X"
+        }
+    }
+    def Sphere "hidden"
+    {
+        token visibility = "invisible"
+    }
+    def Sphere "stand_in"
+    {
+        uniform token purpose = "proxy"
+    }
+    def DistantLight "sun"
+    {
+    }
+    def Camera "view"
+    {
+    }
+    def BasisCurves "grass"
+    {
+    }
+    variantSet "season" = {
+        "summer" {
+            def Cone "tent"
+            {
+                double radius = 60
+                double height = 100
+                token axis = "Y"
+                double3 xformOp:translate = (500, 50, 0)
+                uniform token[] xformOpOrder = ["xformOp:translate"]
+            }
+        }
+        "winter" {
+            def Sphere "snowman"
+            {
+            }
+        }
+    }
+}
+"""
+
+USD_MORE = """#usda 1.0
+(
+    metersPerUnit = 0.01
+    upAxis = "Y"
+)
+over "Yard"
+{
+    def Capsule "post"
+    {
+        double radius = 10
+        double height = 100
+        token axis = "Y"
+    }
+    def Plane "ground"
+    {
+        double width = 3000
+        double length = 2000
+        token axis = "Y"
+        double3 xformOp:translate = (0, -1, 0)
+        uniform token[] xformOpOrder = ["xformOp:translate"]
+    }
+}
+"""
+
+
+def write_usd(folder: Path) -> Path:
+    """A yard in layers, with instances of a part, and what nobody sees."""
+    from PIL import Image
+
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "part.usda").write_text(USD_PART)
+    (folder / "more.usda").write_text(USD_MORE)
+    Image.new("RGB", (4, 4), (130, 90, 40)).save(folder / "planks.png")
+    path = folder / "yard.usda"
+    path.write_text(USD)
+    return path
+
+
+def write_usdc(folder: Path) -> Path:
+    """The yard as one binary layer, beside its picture."""
+    from pxr import Usd, UsdUtils
+
+    path = folder / "yard.usdc"
+    source = write_usd(folder / "source")
+    layer = Usd.Stage.Open(str(source)).Flatten()
+    UsdUtils.ModifyAssetPaths(layer, lambda name: Path(name).name)
+    layer.Export(str(path))
+    _move_away(folder, "planks.png")
+    return path
+
+
+def write_usdz(folder: Path) -> Path:
+    """The yard as a package."""
+    from pxr import Sdf, UsdUtils
+
+    path = folder / "yard.usdz"
+    source = write_usd(folder / "source")
+    UsdUtils.CreateNewUsdzPackage(Sdf.AssetPath(str(source)), str(path))
+    _move_away(folder)
+    return path
+
+
+def _move_away(folder: Path, *kept: str) -> None:
+    """Leave only what a test damages: some files of the sources, beside the world."""
+    import shutil
+
+    for name in kept:
+        shutil.copy(folder / "source" / name, folder / name)
+    shutil.rmtree(folder / "source")
