@@ -69,7 +69,8 @@ def outputs_of(options: argparse.Namespace) -> dict[Interface, Path]:
     if options.reference_results and options.fmi == "3":
         raise BuildError("--reference-results are of FMI 2.0: choose --fmi 2 or --fmi both")
     directory = options.output or Path("build/fmus")
-    beside = directory.with_name(f"{directory.name}3")
+    named = directory if directory.name else directory.absolute()  # . has no name
+    beside = named.with_name(f"{named.name}3")
     if options.output and options.fmi == "3":
         beside = directory
     return {i: directory if i == Interface.fmi2 else beside for i in wanted}

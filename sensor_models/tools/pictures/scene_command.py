@@ -1,5 +1,6 @@
 """Scenes on the command line.
 
+``python -m sensor_models.scene new MESH ...``  writes a first manifest of mesh files, to be changed
 ``python -m sensor_models.scene view NAME``    renders a picture of a scene
 ``python -m sensor_models.scene check FILE``   checks a manifest and prints what is in the scene
 ``python -m sensor_models.scene import FILE DIRECTORY``   writes a world of others as a manifest
@@ -32,6 +33,7 @@ from sensor_models.scene.worlds.formats import COLLISION, VISUAL, WorldOptions, 
 from sensor_models.scene.worlds.guesses import GUESS
 from sensor_models.scene.worlds.loading import scene_of
 from sensor_models.scene.worlds.reading import read_world
+from sensor_models.scene.worlds.starting import write_first
 from sensor_models.scene.worlds.writing import write_world
 from sensor_models.tools.pictures.view import Camera, extents, render, save_png, whole_scene
 
@@ -105,6 +107,14 @@ def take_over(given: argparse.Namespace) -> Iterator[str]:
     scene = load_scene(manifest)
     yield f"{manifest}: {len(scene.instances)} entities, {len(scene.bodies)} bodies"
     yield from (f"not taken  {note}" for note in world.notes)
+
+
+def new(given: argparse.Namespace) -> Iterator[str]:
+    """Write a first manifest of mesh files, to be changed."""
+    notes = write_first(given.meshes, given.output, ground=given.ground)
+    scene = load_scene(given.output)
+    yield f"{given.output}: {len(scene.instances)} entities"
+    yield from notes
 
 
 def _options(given: argparse.Namespace) -> WorldOptions:
@@ -201,7 +211,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     known = {}
-    for run in (view, check, take_over, schema):
+    for run in (new, view, check, take_over, schema):
         name = "import" if run is take_over else run.__name__
         known[run] = commands.add_parser(name, help=run.__doc__)
         known[run].set_defaults(run=run)
@@ -218,6 +228,13 @@ def _parser() -> argparse.ArgumentParser:
         known[run].add_argument(
             "--guesses", type=Path, metavar="FILE", help="rules for materials, before all others"
         )
+    known[new].add_argument(
+        "meshes", type=Path, nargs="+", metavar="MESH", help="glb, obj, stl ..."
+    )
+    known[new].add_argument("--output", type=Path, default=Path("scene.toml"), help="the manifest")
+    known[new].add_argument(
+        "--no-ground", dest="ground", action="store_false", help="add no plane to stand on"
+    )
     known[take_over].add_argument("directory", type=Path, help="new, or empty")
     picture = known[view]
     picture.add_argument("--output", type=Path, help="PNG file; default: NAME.png")
