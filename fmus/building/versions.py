@@ -9,6 +9,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, indent, tostring
 
 from fmus.binding import compile as binding
+from fmus.building.faults import leave_out_faults
 from fmus.building.sources import BuildError
 from fmus.fmi.arrays import Interface
 from fmus.fmi.base import FmuBase
@@ -18,11 +19,15 @@ from fmus.fmi.terminals import PLACE as TERMINALS
 from fmus.fmi.terminals import terminals
 
 
-def description(model: type[FmuBase], interface: Interface = Interface.fmi2) -> bytes:
-    """modelDescription.xml."""
-    if interface == Interface.fmi2:
-        return xml_bytes(model_description(model))
-    return xml_bytes(model_description3(model, interface))
+def description(
+    model: type[FmuBase], interface: Interface = Interface.fmi2, *, faults: bool = True
+) -> bytes:
+    """modelDescription.xml, with or without the inputs for faults."""
+    is_fmi2 = interface == Interface.fmi2
+    root = model_description(model) if is_fmi2 else model_description3(model, interface)
+    if not faults:
+        leave_out_faults(root)
+    return xml_bytes(root)
 
 
 def terminal_files(model: type[FmuBase], interface: Interface) -> dict[str, bytes]:
@@ -57,6 +62,13 @@ def add_versions(parser: argparse.ArgumentParser) -> None:
         "--scalars",
         action="store_true",
         help="have FMUs of FMI 3.0 show scalars with the names of FMI 2.0, and no arrays",
+    )
+    parser.add_argument(
+        "--no-faults",
+        dest="faults",
+        action="store_false",
+        help="leave the inputs for faults out of the descriptions, for masters that list or warn"
+        " of all inputs that are not connected",
     )
 
 
