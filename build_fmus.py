@@ -184,11 +184,12 @@ def write_fmu(
     resources: Mapping[str, bytes],
     output: Path,
     interface: Interface = Interface.fmi2,
+    faults: bool = True,
 ) -> Path:
     """Pack one FMU."""
     model = source.model
     contents = {
-        "modelDescription.xml": versions.description(model, interface),
+        "modelDescription.xml": versions.description(model, interface, faults=faults),
         "documentation/index.html": reference_page(model),
         "documentation/validation.html": validation_card(model.model_name),
     }
@@ -267,6 +268,7 @@ def build(
     levels: Sequence[str] | None = None,
     standalone: bool = False,
     interface: Interface = Interface.fmi2,
+    faults: bool = True,
 ) -> list[Path]:
     """Build FMUs into a directory, with these scenes or the built-in ones; returns their files.
 
@@ -295,7 +297,7 @@ def build(
         resources = contents[name] | carried
         if standalone:
             resources = Standalone(KERNELS, say).resources(source, resources)
-        files.append(write_fmu(source, libraries, resources, output, interface))
+        files.append(write_fmu(source, libraries, resources, output, interface, faults))
         say(f"[{number}/{len(wanted)}] {files[-1]} ({files[-1].stat().st_size / 1e6:.1f} MB)")
     return files
 
@@ -434,6 +436,7 @@ def make(options: argparse.Namespace, known: dict[str, Source], names: Sequence[
                 levels=options.levels,
                 standalone=options.standalone,
                 interface=interface,
+                faults=options.faults,
             )
         first = next(iter(outputs.values()))
         if options.reference_results:

@@ -3,11 +3,13 @@
     python examples/demo.py [--seconds 20] [--lidar VLP-16] [--output build/demo] [--open]
                             [--mcap | --live]
 
-The vehicle follows a route between the other vehicles, around a tree and along a wall. On it are
-an IMU, a magnetometer, encoders and odometers at two wheels, a lidar and a depth camera, each an
-FMU. The master is fmpy and this file. It has two rates: the vehicle and the sensors of motion are
-stepped every 10 ms, the world and the sensors that see it every 50 ms. The latter interpolate the
-motion in between, so each ray still has the pose of its own instant.
+The vehicle follows a route between the other vehicles, around a tree and along a wall. On it is a
+sensor of every kind, each an FMU: an IMU, single accelerometer, gyroscope and magnetometer,
+encoders and odometers at two wheels, a satellite receiver, a lidar, a depth camera, and once a
+second a colour camera, a radar and a lidar that keeps its waveforms. The master is fmpy and this
+file. It has two rates: the vehicle and the sensors of motion are stepped every 10 ms, the world and
+the sensors that see it every 50 ms. The latter interpolate the motion in between, so each ray still
+has the pose of its own instant.
 
 Files of the sensors are in ``data`` in the output directory, the report is ``report.html``: one
 file that needs neither network nor server. With ``--mcap`` all sensors also write to one log,
@@ -22,12 +24,22 @@ import time
 import webbrowser
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from ctypes import byref
 from pathlib import Path
 from typing import Any
 
 import fmpy
 import numpy as np
-from fmpy.fmi2 import FMU2Slave
+from fmpy import calloc, free
+from fmpy.fmi2 import (
+    FMU2Slave,
+    fmi2CallbackAllocateMemoryTYPE,
+    fmi2CallbackFreeMemoryTYPE,
+    fmi2CallbackFunctions,
+    fmi2CallbackLoggerTYPE,
+    fmi2Error,
+)
+from fmpy.logging import addLoggerProxy
 from numpy.typing import NDArray
 from report.page import write_report
 from report.progress import Progress
@@ -37,6 +49,8 @@ from report.route import Driver
 STEP = 0.01  # s, of the vehicle and the sensors of motion
 SEEING_STEPS = 5  # such steps in a step of the world and of the sensors that see it
 PICTURES_PER_SECOND = 5.0
+#: Of the sensors whose frames take long: 1/s.
+SLOW = 1.0
 LIVE = "ws://127.0.0.1:8765"
 
 VECTOR, QUATERNION = ("x", "y", "z"), ("w", "x", "y", "z")
@@ -66,17 +80,81 @@ JOINTS = {
 }
 #: Outputs of the sensors that are kept; the IMU records all its samples itself.
 READ = {
+    "Accelerometer": tuple(f"acceleration.{part}" for part in VECTOR),
+    "Gyroscope": tuple(f"angular_rate.{part}" for part in VECTOR),
     "Encoder": ("speed",),
     "Odometer": ("distance",),
     "Magnetometer": tuple(f"flux_density.{part}" for part in VECTOR),
 }
+#: What is set of the slower sensors of the world, and of the receiver.
+COLOUR_CAMERA = {
+    "sample_rate": SLOW,
+    "pixels.width": 424,
+    "pixels.height": 240,
+    "ccd_size.width": 4.24e-3,
+    "ccd_size.height": 2.4e-3,
+    "image_distance": 2.8e-3,
+    "light.sky_at_bounce": False,  # right in the open, and costs less
+    "mount.position.x": 0.5,
+    "mount.position.z": 0.9,
+}
+RADAR = {
+    "preset": "AWR1843",
+    "rays.angle": 3e-3,  # wider than the default, to be fast
+    "rays.spacing": 0.03,
+    "sample_rate": SLOW,
+    "mount.position.x": 0.6,
+    "mount.position.z": 0.6,
+}
+WAVEFORM_LIDAR = {
+    "preset": "VLP-16 APD",
+    "sample_rate": SLOW,
+    "pattern.columns": 904,
+    "output_format": "npy",
+    "mount.position.z": 1.1,
+}
+RECEIVER = {
+    "preset": "NEO-M9N",
+    "sample_rate": PICTURES_PER_SECOND,
+    "origin.latitude": np.radians(48.0),
+    "origin.longitude": np.radians(11.0),
+    "error.mode": "pseudorange",
+    "multipath": "image",
+    "record": True,
+    "record_pseudoranges": True,
+    "mount.position.z": 1.5,
+}
+
+
+class Messages:
+    """What FMUs say: kept for the report, and errors told at once."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, str]] = []  # instance, message
+        self.callbacks = fmi2CallbackFunctions()
+        self.callbacks.logger = fmi2CallbackLoggerTYPE(self._take)
+        self.callbacks.allocateMemory = fmi2CallbackAllocateMemoryTYPE(calloc)
+        self.callbacks.freeMemory = fmi2CallbackFreeMemoryTYPE(free)
+        addLoggerProxy(byref(self.callbacks))  # which puts the arguments of a message into it
+
+    def _take(self, _: Any, instance: bytes, status: int, __: bytes, message: bytes) -> None:
+        name, text = instance.decode(), message.decode(errors="replace")
+        self.said.append((name, text))
+        if status >= fmi2Error:
+            print(f"{name}: {text}", file=sys.stderr)
 
 
 class Fmu:
     """One FMU instance: variables by name, and a clock around its steps."""
 
     def __init__(
-        self, fmus: Path, model: str, name: str, parameters: Mapping[str, Any], every: int = 1
+        self,
+        fmus: Path,
+        model: str,
+        name: str,
+        parameters: Mapping[str, Any],
+        every: int,
+        messages: Messages,
     ) -> None:
         self.parameters = dict(parameters)
         self.every = every
@@ -92,7 +170,7 @@ class Fmu:
         )
         self._linked: tuple[list[int], list[int]] = ([], [])
         self._reads = [self._variables[n].valueReference for n in READ.get(model, ())]
-        self._fmu.instantiate()
+        self._fmu.instantiate(callbacks=messages.callbacks)
         for parameter, value in parameters.items():
             self.set(parameter, value)
 
@@ -159,7 +237,7 @@ class Demo:
     """The FMUs of the demo, connected."""
 
     def __init__(self, options: argparse.Namespace, data: Path, progress: Progress) -> None:
-        self._open = ExitStack()
+        self._open, self._messages = ExitStack(), Messages()
         self._fmus: Path = options.fmus
         self._log = str(options.output.resolve() / "drive.mcap") if options.mcap else options.live
         self._in_real_time = bool(options.live)
@@ -185,7 +263,7 @@ class Demo:
 
     def _load(self, model: str, name: str, parameters: Mapping[str, Any], every: int = 1) -> Fmu:
         self._progress.say(f"loading {model} (the first time it compiles) ...")
-        fmu = Fmu(self._fmus, model, name, parameters, every)
+        fmu = Fmu(self._fmus, model, name, parameters, every, self._messages)
         self._open.callback(fmu.close)
         if model != "VehicleDynamics":
             # The vehicle is stepped first, so the inputs of sensors describe the end of a step.
@@ -200,27 +278,28 @@ class Demo:
 
     def _measuring(self) -> list[Fmu]:
         """Sensors of motion."""
-        imu = {
-            "preset": "VN-100",
-            "mount.position.z": 0.4,
-            "use_acceleration_inputs": True,
-            "record": True,
-            "output_directory": self._data,
-        }
+        place = {"mount.position.z": 0.4, "use_acceleration_inputs": True}
+        own = {"record": True, "output_directory": self._data}
+        axes = {"preset": "BMI088", "sample_rate": 100.0, **place}
         encoder = {"resolution": 2.0 * np.pi / 4096, "sample_rate": 100.0}
         odometer = {"wheel_radius": 0.3, "resolution": 2.0 * np.pi / 512}
         magnetometer = {"preset": "VN-100", "sample_rate": 100.0}
-        handle = self.environment.get_integer("scene_handle")
+        seen = {"scene_handle": self.environment.get_integer("scene_handle")}
         return [
-            self._load("Imu", "IMU", {**imu, "scene_handle": handle}),
-            self._load("Magnetometer", "magnetometer", {**magnetometer, "scene_handle": handle}),
+            self._load("Imu", "IMU", {"preset": "VN-100", **place, **own, **seen}),
+            self._load("Accelerometer", "accelerometer", axes),
+            self._load("Gyroscope", "gyroscope", axes),
+            self._load("Magnetometer", "magnetometer", {**magnetometer, **seen}),
             *(self._load("Encoder", f"{side} encoder", encoder) for side in WHEELS),
             *(self._load("Odometer", f"{side} odometer", odometer) for side in WHEELS),
         ]
 
     def _seeing(self, lidar_preset: str) -> list[Fmu]:
         """Sensors of the world; they write files."""
-        handle = self.environment.get_integer("scene_handle")
+        common = {
+            "scene_handle": self.environment.get_integer("scene_handle"),
+            "output_directory": self._data,
+        }
         lidar = {
             "preset": lidar_preset,
             "mount.position.z": 1.3,
@@ -237,10 +316,16 @@ class Demo:
             "mount.position.x": 0.5,
             "mount.position.z": 0.8,
         }
-        common = {"scene_handle": handle, "output_directory": self._data}
         return [
-            self._load("Lidar", "lidar", {**lidar, **common}, every=SEEING_STEPS),
-            self._load("DepthCamera", "camera", {**camera, **common}, every=SEEING_STEPS),
+            self._load(model, name, {**own, **common}, every=SEEING_STEPS)
+            for model, name, own in (
+                ("Lidar", "lidar", lidar),
+                ("DepthCamera", "camera", camera),
+                ("CcdCamera", "colour camera", COLOUR_CAMERA),
+                ("Radar", "radar", RADAR),
+                ("WaveformLidar", "waveform lidar", WAVEFORM_LIDAR),
+                ("Gnss", "GNSS", RECEIVER),
+            )
         ]
 
     def drive(self, seconds: float) -> Recording:
@@ -292,6 +377,7 @@ class Demo:
             data=Path(self._data),
             timings=[fmu.timing for fmu in fmus],
             parameters={fmu.timing.name: fmu.parameters for fmu in fmus},
+            messages=self._messages.said,
             wall=wall,
         )
 

@@ -13,7 +13,9 @@ from plotly.subplots import make_subplots
 
 from report.allan import Allan
 from report.odometry import Odometry
+from report.radar import AHEAD, ASIDE
 from report.recording import QUATERNION, Recording
+from report.satellites import Fixes
 from sensor_models.light.spectra import shown_color
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.tracing import RayScene
@@ -27,18 +29,21 @@ DEGREES = 180.0 / np.pi
 MARGIN = 5.0  # m around what is shown from above
 PIXEL = 0.06  # m
 STANDARD_GRAVITY = 9.80665
+#: The readings of sensors with single axes, by those of the IMU.
+SINGLE = {"accelerometer": "accelerometer.acceleration", "gyroscope": "gyroscope.angular_rate"}
 IMU_PLACE = np.array([0.0, 0.0, 0.4])  # on the body, m
 
 
 # ---- from above --------------------------------------------------------------------------------
 
 
-def top_view(recording: Recording, odometry: Odometry) -> go.Figure:
-    """Truth and odometry on a picture of the yard from above."""
+def top_view(recording: Recording, odometry: Odometry, fixes: Fixes) -> go.Figure:
+    """Truth, odometry and fixes on a picture of the yard from above."""
     truth = recording.vector("body.position", ("x", "y"))
     others = [recording.vector(f"vehicle_{n}.position", ("x", "y")) for n in (1, 2, 3)]
-    everything = np.concatenate([truth, odometry.by_gyroscope, odometry.by_wheels, *others])
-    low, high = everything.min(axis=0) - MARGIN, everything.max(axis=0) + MARGIN
+    paths = [truth, odometry.by_gyroscope, odometry.by_wheels, fixes.places[:, :2], *others]
+    everything = np.concatenate(paths)
+    low, high = np.nanmin(everything, axis=0) - MARGIN, np.nanmax(everything, axis=0) + MARGIN
     figure = go.Figure()
     figure.add_layout_image(
         source=picture_from_above(low, high), xref="x", yref="y", layer="below",
@@ -47,6 +52,7 @@ def top_view(recording: Recording, odometry: Odometry) -> go.Figure:
     for n, path in enumerate(others):
         ring = _line(path, OTHERS, "other vehicles", width=1.5)
         figure.add_trace(ring.update(showlegend=n == 0, legendgroup="others"))
+    figure.add_trace(_dots(fixes.places, THIRD, "satellite fixes"))
     figure.add_trace(_line(odometry.by_wheels, SECOND, "odometers alone", dash="dot"))
     figure.add_trace(_line(odometry.by_gyroscope, READING, "odometers + gyroscope", dash="dash"))
     figure.add_trace(_line(truth, TRUTH, "truth", width=3.5))
@@ -82,6 +88,16 @@ def _line(path: Floats, color: str, name: str, **line: Any) -> go.Scatter:
     )
 
 
+def _dots(places: Floats, color: str, name: str) -> go.Scatter:
+    return go.Scatter(
+        x=places[:, 0].astype(np.float32),
+        y=places[:, 1].astype(np.float32),
+        mode="markers",
+        name=name,
+        marker={"size": 5, "color": color},
+    )
+
+
 def picture_from_above(low: Floats, high: Floats) -> str:
     """The yard from above, in the colours of its materials, with shadows of the sun."""
     scene = load_scene("yard")
@@ -104,6 +120,56 @@ def picture_from_above(low: Floats, high: Floats) -> str:
     content = io.BytesIO()
     Image.fromarray(picture.reshape(rows, columns, 3)).save(content, "JPEG", quality=80)
     return f"data:image/jpeg;base64,{b64encode(content.getvalue()).decode()}"
+
+
+# ---- what follows the chosen time: the page puts its values in ---------------------------------
+
+
+def radar_map() -> go.Figure:
+    """Targets on the power that comes from each place."""
+    figure = go.Figure()
+    figure.add_layout_image(
+        source="", xref="x", yref="y", layer="below", x=ASIDE, y=AHEAD, sizex=2.0 * ASIDE,
+        sizey=AHEAD, sizing="stretch",
+    )  # fmt: skip
+    for name, color in (("stands", THIRD), ("moves", READING)):
+        ring = {"size": 13, "color": "rgba(0,0,0,0)", "line": {"color": color, "width": 2}}
+        figure.add_trace(go.Scatter(x=[], y=[], mode="markers", name=name, marker=ring))
+    figure.update_xaxes(title="to the left / m", range=[ASIDE, -ASIDE], constrain="domain")
+    figure.update_yaxes(title="ahead / m", range=[0.0, AHEAD], scaleanchor="x", constrain="domain")
+    for update in (figure.update_xaxes, figure.update_yaxes):
+        update(showgrid=False, zeroline=False)
+    return figure.update_layout(height=520, legend=_legend_above())
+
+
+def pulse() -> go.Figure:
+    """The signal of a pulse with its echoes."""
+    figure = go.Figure()
+    line = {"color": READING, "width": 2}
+    figure.add_trace(go.Scatter(x=[], y=[], mode="lines", name="received", line=line))
+    marker = {"size": 11, "color": TRUTH, "symbol": "diamond"}
+    figure.add_trace(go.Scatter(x=[], y=[], mode="markers+text", name="echoes", marker=marker))
+    figure.update_traces(textposition="top center", selector=1)
+    figure.update_xaxes(title="range / m")
+    figure.update_yaxes(title="power / \u00b5W", rangemode="tozero")
+    return figure.update_layout(height=520, legend=_legend_above())
+
+
+def sky(fixes: Fixes) -> go.Figure:
+    """Where satellites stand, with the zenith in the middle, and which are used."""
+    figure = go.Figure()
+    for name, color in (("used", THIRD), ("hidden", OTHERS)):
+        marker = {"size": 10, "color": color}
+        own = go.Scatterpolar(r=[], theta=[], mode="markers+text", name=name, marker=marker)
+        figure.add_trace(own.update(textfont={"size": 11}))
+    mask = 90.0 - fixes.sky["mask"]
+    figure.update_polars(
+        angularaxis={"rotation": 90, "direction": "clockwise", "tickvals": [0, 90, 180, 270],
+                     "ticktext": ["N", "E", "S", "W"]},
+        radialaxis={"range": [0, 90], "tickvals": [30, 60, mask], "angle": 225, "tickangle": 45,
+                    "ticktext": ["60\u00b0", "30\u00b0", f"{fixes.sky['mask']:.0f}\u00b0"]},
+    )  # fmt: skip
+    return figure.update_layout(height=430, legend=_legend_above())
 
 
 # ---- over time ---------------------------------------------------------------------------------
@@ -130,6 +196,24 @@ def heading(recording: Recording, odometry: Odometry) -> go.Figure:
     figure.update_xaxes(title="time / s", row=2, col=1)
     figure.update_layout(height=640, legend=_legend_above())
     return figure
+
+
+def fix(fixes: Fixes) -> go.Figure:
+    """Errors of the fixes, and the number of satellites."""
+    figure = make_subplots(
+        rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08, row_heights=[0.65, 0.35]
+    )
+    time = fixes.table["time"]
+    for axis, name, color in ((0, "east", READING), (1, "north", SECOND), (2, "up", THIRD)):
+        line = {"color": color, "width": 1.5}
+        figure.add_trace(_over(time, fixes.errors[:, axis], name, line), 1, 1)
+    line = {"color": TRUTH, "width": 1.5, "shape": "hv"}
+    count = _over(time, fixes.table["satellites"], "satellites", line, legend=False)
+    figure.add_trace(count, 2, 1)
+    figure.update_yaxes(title="error / m", row=1, col=1)
+    figure.update_yaxes(title="satellites", rangemode="tozero", row=2, col=1)
+    figure.update_xaxes(title="time / s", row=2, col=1)
+    return figure.update_layout(height=430, legend=_legend_above())
 
 
 def wheels(recording: Recording) -> go.Figure:
@@ -166,9 +250,12 @@ def imu(recording: Recording) -> go.Figure:
     ):
         for row, axis in enumerate("xyz", 1):
             first = row == 1 and column == 1
+            line = {"color": THIRD, "width": 1}
+            single = recording.readings[f"{SINGLE[sensor]}.{axis}"]
+            figure.add_trace(_over(recording.time, single, "BMI088", line, first), row, column)
             line = {"color": READING, "width": 1}
             values = read[f"{sensor}.{axis}"]
-            figure.add_trace(_over(read["time"], values, "reading", line, first), row, column)
+            figure.add_trace(_over(read["time"], values, "VN-100", line, first), row, column)
             line = {"color": TRUTH, "width": 1.2}
             shown = truth[:, row - 1]
             figure.add_trace(_over(recording.time, shown, "truth", line, first), row, column)

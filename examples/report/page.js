@@ -7,6 +7,7 @@ const narrow = matchMedia("(max-width: 900px)"); // as in the style sheet
 const config = () => ({ displaylogo: false, responsive: true, displayModeBar: narrow.matches ? false : "hover" });
 const byId = (id) => document.getElementById(id);
 const state = { instant: Math.floor(views.instants.length / 2), all: true, color: "intensity" };
+const PLAYED = 700; // ms that each instant is shown
 
 function variable(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -29,6 +30,7 @@ function template() {
       hovermode: "closest",
       xaxis: axis,
       yaxis: axis,
+      polar: { bgcolor: "rgba(0,0,0,0)", radialaxis: axis, angularaxis: axis },
       modebar: {
         orientation: "v",
         bgcolor: "rgba(0,0,0,0)",
@@ -42,7 +44,8 @@ function template() {
 function drawFigures() {
   return Promise.all(
     Object.entries(content.figures).map(([id, figure]) => {
-      const layout = narrow.matches ? inOneColumn(figure) : figure.layout;
+      const plots = figure.data.every((trace) => trace.type === "scatter");
+      const layout = narrow.matches && plots ? inOneColumn(figure) : figure.layout;
       return Plotly.react(id, figure.data, { ...layout, template: template() }, config());
     }),
   );
@@ -242,33 +245,33 @@ function fillKey(place, key) {
 
 // ---- the viewer -----------------------------------------------------------------------------
 
-function addButtons() {
-  const add = (text, choose) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = text;
-    button.addEventListener("click", () => {
-      choose();
-      show();
-    });
-    byId("instants").append(button);
-  };
-  views.instants.forEach((instant, n) =>
-    add(`${instant.time.toFixed(1)} s`, () => Object.assign(state, { instant: n, all: false })),
-  );
-  add(`all ${views.all.sweeps} sweeps`, () => Object.assign(state, { all: true }));
-  byId("color").addEventListener("change", (event) => {
-    state.color = event.target.value;
-    show();
+function addControls() {
+  const slider = byId("instant"), play = byId("play");
+  slider.max = views.instants.length - 1;
+  slider.addEventListener("input", () => choose({ instant: Number(slider.value), all: false }));
+  byId("all").textContent = `all ${views.all.sweeps} sweeps`;
+  byId("all").addEventListener("click", () => choose({ all: !state.all }));
+  byId("color").addEventListener("change", (event) => choose({ color: event.target.value }));
+  let playing = null;
+  play.addEventListener("click", () => {
+    playing = playing === null ? setInterval(advance, PLAYED) : clearInterval(playing) ?? null;
+    play.setAttribute("aria-pressed", String(playing !== null));
+    if (playing !== null) advance();
   });
+  const advance = () => choose({ instant: (state.instant + 1) % views.instants.length, all: false });
+}
+
+function choose(what) {
+  Object.assign(state, what);
+  return show();
 }
 
 function show() {
   const instant = views.instants[state.instant];
-  const chosen = state.all ? views.instants.length : state.instant;
-  [...byId("instants").children].forEach((button, n) =>
-    button.setAttribute("aria-pressed", String(n === chosen)),
-  );
+  byId("instant").value = state.instant;
+  byId("clock").textContent = `${instant.time.toFixed(1)} s`;
+  byId("all").setAttribute("aria-pressed", String(state.all));
+  byId("picture").src = instant.picture;
   byId("depth").src = instant.depth;
   byId("labels").src = instant.label;
   const entries = instant.seen.map((n) => [views.colors.labels[n], views.labels[n]]);
@@ -282,20 +285,78 @@ function show() {
   byId("cloud-about").textContent = state.all
     ? `Shown are ${cloud.count.toLocaleString("en")} points of all sweeps, as the vehicle went.`
     : `Shown is one sweep, ${cloud.count.toLocaleString("en")} points, each seen at its own instant.`;
+  return Promise.all([
+    state.shown === instant ? null : showFigures(instant),
+    Plotly.react("cloud", cloudTraces(cloud, instant.vehicle), cloudLayout(), config()),
+  ]);
+}
+
+function showFigures(instant) {
+  state.shown = instant;
   const map = byId("top-view");
   const last = map.data.length - 1;
-  Plotly.restyle(map, { x: [[instant.vehicle[0]]], y: [[instant.vehicle[1]]] }, [last]);
-  return Plotly.react("cloud", cloudTraces(cloud, instant.vehicle), cloudLayout(), config());
+  return Promise.all([
+    Plotly.restyle(map, { x: [[instant.vehicle[0]]], y: [[instant.vehicle[1]]] }, [last]),
+    showRadar(instant.radar),
+    showPulse(instant.pulse),
+    showSky(instant.used),
+  ]);
+}
+
+// ---- figures that follow the chosen time ----------------------------------------------------
+
+function showRadar({ map, targets, time }) {
+  const all = targets.ahead.map((_, n) => n);
+  const texts = all.map((n) =>
+    `${targets.range[n]} m, ${targets.azimuth[n]}°, closing at ${targets.speed[n]} m/s<br>` +
+    `${targets.rcs[n]} m², entity ${targets.entity[n]}`);
+  const kinds = [false, true].map((moves) => all.filter((n) => targets.moves[n] === moves));
+  const part = (values) => kinds.map((kind) => kind.map((n) => values[n]));
+  const count = all.filter((n) => targets.moves[n]).length;
+  byId("radar-about").textContent =
+    `At ${time.toFixed(1)} s it reports ${all.length}, of which ${count} move over the ground.`;
+  const points = { x: part(targets.left), y: part(targets.ahead), text: part(texts) };
+  points.hovertemplate = "%{text}<extra></extra>";
+  return Plotly.update("radar", points, { "images[0].source": map }, [0, 1]);
+}
+
+function showPulse(pulse) {
+  const names = pulse.labels.map((n, k) => views.labels[n] ?? `entity ${pulse.entities[k]}`);
+  const ranges = pulse.signal.map((_, n) => pulse.first + n * pulse.step);
+  byId("pulse-about").textContent = `At ${pulse.time.toFixed(1)} s: azimuth ${pulse.azimuth}°, ` +
+    `elevation ${pulse.elevation}°.`;
+  const lines = {
+    x: [ranges, pulse.ranges], y: [pulse.signal, pulse.powers], text: [null, names],
+    textposition: ["", pulse.ranges.map((_, n) => n % 2 ? "top right" : "top center")],
+  };
+  const [low, high] = [Math.min(...ranges), Math.max(...ranges)];
+  const layout = {
+    "xaxis.range": [low, high],
+    "yaxis.range": [0, 1.15 * Math.max(...pulse.signal, ...pulse.powers)],
+  };
+  return Plotly.update("pulse", lines, layout, [0, 1]);
+}
+
+function showSky(used) {
+  const { names, azimuth, down } = views.sky;
+  const kinds = [true, false].map((kind) => names.flatMap((_, n) => used[n] === kind ? [n] : []));
+  const part = (values) => kinds.map((kind) => kind.map((n) => values[n]));
+  // regular constellations have satellites in the same places
+  const sides = { G: "top center", E: "middle right", R: "middle left" };
+  const textposition = part(names).map((own) => own.map((name) => sides[name[0]]));
+  const points = { r: part(down), theta: part(azimuth), text: part(names), textposition };
+  return Plotly.restyle("sky", points, [0, 1]);
 }
 
 async function start() {
   await drawFigures();
-  addButtons();
+  addControls();
   await show();
   for (const query of [matchMedia("(prefers-color-scheme: dark)"), narrow]) {
     query.addEventListener("change", async () => {
       await drawFigures();
-      show();
+      state.shown = null;
+      await show();
     });
   }
   document.body.dataset.ready = "true";

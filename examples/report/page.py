@@ -19,6 +19,7 @@ from report.allan import Allan, at_rest
 from report.odometry import Odometry, odometry_of
 from report.progress import Progress
 from report.recording import Recording
+from report.satellites import Fixes
 from report.views import views_of
 
 HERE = Path(__file__).parent
@@ -29,19 +30,26 @@ PACKAGES = ("sensor-fmus", "numpy", "numba", "mujoco", "embreex", "fmpy", "plotl
 def write_report(recording: Recording, file: Path, hours: float, progress: Progress) -> Path:
     """Write the report of a drive; ``hours`` is how long the IMU is at rest for its noise."""
     progress.say("report: odometry and pictures ...")
-    odometry = odometry_of(recording)
+    odometry, fixes = odometry_of(recording), Fixes(recording)
     shown = {
-        "top-view": figures.top_view(recording, odometry),
+        "radar": figures.radar_map(),
+        "pulse": figures.pulse(),
+        "top-view": figures.top_view(recording, odometry, fixes),
+        "sky": figures.sky(fixes),
+        "fix": figures.fix(fixes),
         "heading": figures.heading(recording, odometry),
         "imu": figures.imu(recording),
         "wheels": figures.wheels(recording),
     }
     found = at_rest(hours, lambda share: progress.show(share, "report: the IMU at rest"))
     shown["allan"] = figures.allan(found)
-    progress.say("report: point clouds ...")
-    data = {"figures": {k: _figure(f) for k, f in shown.items()}, "views": views_of(recording)}
+    progress.say("report: point clouds, pictures, maps of the radar ...")
+    data = {
+        "figures": {k: _figure(f) for k, f in shown.items()},
+        "views": views_of(recording, fixes) | {"sky": _sky(fixes)},
+    }
     page = Template((HERE / "page.html").read_text(encoding="utf-8")).substitute(
-        _texts(recording, odometry, found),
+        _texts(recording, odometry, fixes, found),
         style=(HERE / "page.css").read_text(encoding="utf-8"),
         plotly=get_plotlyjs(),
         # No text in it can end the element that it stands in.
@@ -59,7 +67,11 @@ def _figure(figure: go.Figure) -> dict[str, Any]:
     return {"data": made["data"], "layout": made["layout"]}
 
 
-def _texts(recording: Recording, odometry: Odometry, found: Allan) -> dict[str, str]:
+def _sky(fixes: Fixes) -> dict[str, Any]:
+    return {key: np.asarray(value).tolist() for key, value in fixes.sky.items()}
+
+
+def _texts(recording: Recording, odometry: Odometry, fixes: Fixes, found: Allan) -> dict[str, str]:
     """Values in the text of the page."""
     position = recording.vector("body.position", ("x", "y"))
     way = float(np.linalg.norm(np.diff(position, axis=0), axis=1).sum())
@@ -75,7 +87,8 @@ def _texts(recording: Recording, odometry: Odometry, found: Allan) -> dict[str, 
         "off_gyroscope": f"{off[0]:.1f}",
         "off_wheels": f"{off[1]:.1f}",
         "lidar": escape(str(recording.parameters["lidar"]["preset"])),
-        "points": f"{sum(int(e.get('points', 0)) for e in files):,}",
+        "points": f"{sum(int(e['points']) for e in recording.frames('lidar', 'points')):,}",
+        "off_fixes": f"{np.sqrt(np.nanmean((fixes.errors[:, :2] ** 2).sum(axis=1))):.1f}",
         "imu_rate": f"{found.rate:g}",
         "rest": f"{60.0 * found.hours:g}",
         "imu_error": _imu_error(recording),
@@ -83,6 +96,7 @@ def _texts(recording: Recording, odometry: Odometry, found: Allan) -> dict[str, 
         "frame_files": f"{len(files):,}",
         "timings": _timings(recording),
         "parameters": _parameters(recording),
+        "messages": _messages(recording),
         "versions": _versions(),
     }
 
@@ -131,13 +145,20 @@ def _frames(recording: Recording, files: Sequence[dict[str, Any]]) -> str:
 
 
 def _frame_cells(entry: dict[str, Any], size: int) -> tuple[str, ...]:
-    content = (
-        f"{entry['points']:,} points"
-        if "points" in entry
-        else f"{entry['width']} \u00d7 {entry['height']}, {escape(entry['kind'])}"
-    )
     time = f"{float(entry['time']):.3f}"
-    return escape(entry["sensor"]), time, escape(entry["file"]), content, f"{size / 1e6:.2f} MB"
+    return (
+        escape(entry["sensor"]), time, escape(entry["file"]), _content(entry),
+        f"{size / 1e6:.2f} MB",
+    )  # fmt: skip
+
+
+def _content(entry: dict[str, Any]) -> str:
+    """What is in the file of a frame."""
+    for counted in ("points", "detections", "waveforms", "samples"):
+        if counted in entry:
+            return f"{entry[counted]:,} {counted}"
+    sides = entry.get("shape") or (entry["width"], entry["height"])
+    return " \u00d7 ".join(map(str, sides)) + f", {escape(entry['kind'])}"
 
 
 def _timings(recording: Recording) -> str:
@@ -167,6 +188,11 @@ def _parameters(recording: Recording) -> str:
         texts = (f"{escape(key)} = {escape(_text(value))}" for key, value in shown.items())
         rows.append(_row((escape(name), ", ".join(texts) or "none")))
     return "\n".join(rows)
+
+
+def _messages(recording: Recording) -> str:
+    said = dict.fromkeys(recording.messages)  # each once
+    return "\n".join(_row(map(escape, message)) for message in said) or _row(("", "none"))
 
 
 def _text(value: object) -> str:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ class Recording:
     timings: list[Timing]
     parameters: Mapping[str, Mapping[str, Any]]  # that were set, by instance
     wall: float  # s, of the whole co-simulation, files and all
+    messages: list[tuple[str, str]] = field(default_factory=list)  # of FMUs: instance and text
 
     @property
     def seconds(self) -> float:
@@ -73,15 +74,23 @@ class Recording:
         found = [e for e in self.index if e["sensor"] == sensor and e.get("kind") == kind]
         return sorted(found, key=lambda entry: int(entry["frame"]))
 
+    def nearest(self, sensor: str, kind: str, at: float) -> dict[str, Any]:
+        """The file of the frame that is nearest to an instant."""
+        return min(self.frames(sensor, kind), key=lambda entry: abs(float(entry["time"]) - at))
+
     def load(self, entry: Mapping[str, Any]) -> NDArray[Any]:
         """The array in a file."""
         return np.asarray(np.load(self.data / entry["file"], mmap_mode="r"))
 
-    def record(self, sensor: str) -> dict[str, Floats]:
-        """The columns of a sensor's record."""
-        (entry,) = (e for e in self.index if e["sensor"] == sensor)
+    def table(self, entry: Mapping[str, Any]) -> dict[str, Floats]:
+        """The columns of a table in a file."""
         table = pyarrow.parquet.read_table(self.data / entry["file"])
         return {name: table.column(name).to_numpy() for name in table.column_names}
+
+    def record(self, sensor: str) -> dict[str, Floats]:
+        """The columns of a sensor's record."""
+        (entry,) = (e for e in self.index if e["sensor"] == sensor and e.get("format") == "parquet")
+        return self.table(entry)
 
 
 def headings(orientations: Floats) -> Floats:

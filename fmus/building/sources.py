@@ -82,6 +82,14 @@ def own_source(path: Path) -> Source:
     return Source(model, module.__name__, model.__name__, content + tail.encode())
 
 
+def own_spec(path: Path) -> SensorSpec:
+    """The sensor that a file outside the project declares."""
+    specs = [value for value in vars(load_module(path)).values() if isinstance(value, SensorSpec)]
+    if len(specs) != 1:
+        raise BuildError(f"{path} has {len(specs)} SensorSpec, needed is one")
+    return specs[0]
+
+
 def _own_classes(module: ModuleType) -> list[type[FmuBase]]:
     """The FMU classes that a module defines itself."""
     return [

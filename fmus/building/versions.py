@@ -9,6 +9,7 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, indent, tostring
 
 from fmus.binding import compile as binding
+from fmus.building.faults import leave_out_faults
 from fmus.building.sources import BuildError
 from fmus.fmi.arrays import Interface
 from fmus.fmi.base import FmuBase
@@ -18,11 +19,15 @@ from fmus.fmi.terminals import PLACE as TERMINALS
 from fmus.fmi.terminals import terminals
 
 
-def description(model: type[FmuBase], interface: Interface = Interface.fmi2) -> bytes:
-    """modelDescription.xml."""
-    if interface == Interface.fmi2:
-        return xml_bytes(model_description(model))
-    return xml_bytes(model_description3(model, interface))
+def description(
+    model: type[FmuBase], interface: Interface = Interface.fmi2, *, faults: bool = True
+) -> bytes:
+    """modelDescription.xml, with or without the inputs for faults."""
+    is_fmi2 = interface == Interface.fmi2
+    root = model_description(model) if is_fmi2 else model_description3(model, interface)
+    if not faults:
+        leave_out_faults(root)
+    return xml_bytes(root)
 
 
 def terminal_files(model: type[FmuBase], interface: Interface) -> dict[str, bytes]:
@@ -58,6 +63,13 @@ def add_versions(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="have FMUs of FMI 3.0 show scalars with the names of FMI 2.0, and no arrays",
     )
+    parser.add_argument(
+        "--no-faults",
+        dest="faults",
+        action="store_false",
+        help="leave the inputs for faults out of the descriptions, for masters that list or warn"
+        " of all inputs that are not connected",
+    )
 
 
 def outputs_of(options: argparse.Namespace) -> dict[Interface, Path]:
@@ -69,7 +81,8 @@ def outputs_of(options: argparse.Namespace) -> dict[Interface, Path]:
     if options.reference_results and options.fmi == "3":
         raise BuildError("--reference-results are of FMI 2.0: choose --fmi 2 or --fmi both")
     directory = options.output or Path("build/fmus")
-    beside = directory.with_name(f"{directory.name}3")
+    named = directory if directory.name else directory.absolute()  # . has no name
+    beside = named.with_name(f"{named.name}3")
     if options.output and options.fmi == "3":
         beside = directory
     return {i: directory if i == Interface.fmi2 else beside for i in wanted}

@@ -5,7 +5,9 @@
 ``sensor-fmus list``                  what FMUs there are
 ``sensor-fmus build [OPTION ...]``    build FMUs into build/fmus, with the options of build_fmus.py
 ``sensor-fmus demo [OPTION ...]``     drive through a yard with all sensors, and write a report
+``sensor-fmus scene new MESH ...``     write the first manifest of a world of your own
 ``sensor-fmus scene view | check | import ...``   pictures, checks, worlds of others as scenes
+``sensor-fmus presets check | list | units ...``  your presets, and those that there are
 ``sensor-fmus campaign run FILE [--workers N | --scheduler tcp://HOST:8786] [--output DIR]``
 ``sensor-fmus campaign report FILE [--output DIR]``
 ``sensor-fmus dataset FILE [--workers N | --scheduler tcp://HOST:8786] [--output DIR]``
@@ -68,6 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             from sensor_models.tools.pictures import scene_command
 
             return scene_command.main(words[1:])
+        if words[:1] == ["presets"]:
+            return _presets(words[1:])
         if words[:1] == ["fit"]:
             from sensor_models.tools.pictures import fit_command
 
@@ -102,6 +106,14 @@ def _build(words: Sequence[str]) -> int:
     if any(word.startswith("--reference-results") for word in words):
         need("--reference-results", "demo")
     return build_fmus.main(words)
+
+
+def _presets(words: Sequence[str]) -> int:
+    """Presets, also of sensors in files of the user (``--module``)."""
+    from fmus.building.sources import own_spec
+    from sensor_models.presets import __main__ as presets
+
+    return presets.main(words, own_spec)
 
 
 def run_demo(words: Sequence[str]) -> int:
@@ -238,6 +250,7 @@ def _parser() -> argparse.ArgumentParser:
         ("build", "build FMUs"),
         ("demo", "a drive with all sensors"),
         ("scene", "pictures and checks of scenes, worlds of others as scenes"),
+        ("presets", "check preset files, list presets and units"),
         ("fit", "from recorded data to a preset with intervals"),
     ):
         topics.add_parser(name, help=f"{about}; has a --help of its own", add_help=False)

@@ -5,12 +5,15 @@
     python -m sensor_models.presets check my_lidar.toml     # 0 if a sensor takes it
     python -m sensor_models.presets list [SENSOR]
     python -m sensor_models.presets units
+
+``sensor-fmus presets`` does the same, and takes ``--module FILE`` for sensors of one's own.
 """
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from sensor_models import catalog
 from sensor_models.core.named import converted
@@ -19,15 +22,18 @@ from sensor_models.core.spec import SensorSpec, scalars_of
 from sensor_models.presets import Preset, list_presets, read_preset
 from sensor_models.presets.units import DIVISIONS, FACTORS
 
+PROGRAM = "python -m sensor_models.presets"
 
-def problems(preset: Preset) -> Iterator[str]:
-    """What is wrong with a preset whose file could be read."""
+
+def problems(preset: Preset, own: Mapping[str, SensorSpec] = MappingProxyType({})) -> Iterator[str]:
+    """What is wrong with a preset whose file could be read; ``own`` are sensors of the user."""
     for sensor in preset.sensors:
-        if sensor not in catalog.names():
-            yield f"preset.sensor: {sensor!r} is none of {', '.join(catalog.names())}"
+        if sensor not in (*own, *catalog.names()):
+            known = ", ".join((*own, *catalog.names()))
+            yield f"preset.sensor: {sensor!r} is none of {known}"
             continue
         try:
-            apply(preset, catalog.spec_of(sensor))
+            apply(preset, own[sensor] if sensor in own else catalog.spec_of(sensor))
         except ParameterError as error:
             yield f"{sensor}: {error}"
     for name, value in preset.parameters.items():
@@ -41,13 +47,13 @@ def apply(preset: Preset, spec: SensorSpec) -> None:
     spec.build(converted(known, preset.parameters_of(spec.name), "parameters"))
 
 
-def check(paths: Sequence[Path]) -> int:
+def check(paths: Sequence[Path], own: Mapping[str, SensorSpec]) -> int:
     """Print for each file whether it is valid; returns 1 if one is not."""
     bad = 0
     for path in paths:
         try:
             preset = read_preset(path)
-            found = list(problems(preset))
+            found = list(problems(preset, own))
         except ParameterError as error:
             print(error)
             bad += 1
@@ -62,18 +68,27 @@ def check(paths: Sequence[Path]) -> int:
     return 1 if bad else 0
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line."""
-    parser = argparse.ArgumentParser(prog="python -m sensor_models.presets")
+def main(
+    arguments: Sequence[str] | None = None,
+    own_spec: Callable[[Path], SensorSpec] | None = None,
+) -> int:
+    """Run the command line; ``own_spec`` opens files with sensors of the user."""
+    parser = argparse.ArgumentParser(prog="sensor-fmus presets" if own_spec else PROGRAM)
     commands = parser.add_subparsers(dest="command", required=True)
     checking = commands.add_parser("check", help="whether sensors take these files")
     checking.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    checking.set_defaults(module=[])
+    if own_spec is not None:
+        checking.add_argument(
+            "--module", action="append", type=Path, help="file with a sensor of your own"
+        )
     listing = commands.add_parser("list", help="the presets that are found, by sensor")
     listing.add_argument("sensor", nargs="?", help="of this one alone")
     commands.add_parser("units", help="the units that values may have")
     options = parser.parse_args(arguments)
     if options.command == "check":
-        return check(options.files)
+        specs = map(own_spec, options.module) if own_spec else ()
+        return check(options.files, {spec.name: spec for spec in specs})
     if options.command == "units":
         print("\n".join([*FACTORS, *DIVISIONS]))
         return 0

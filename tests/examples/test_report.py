@@ -7,6 +7,7 @@ import math
 import re
 import subprocess
 import sys
+from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet
 import pytest
 from mcap.reader import NonSeekingReader, make_reader
 from PIL import Image
@@ -25,10 +27,13 @@ from tests.browser import Page, open_page
 ROOT = Path(build_fmus.__file__).parent
 READY = "document.body?.dataset.ready === 'true'"
 #: Figures of the page, and the least number of lines in each.
-LINES = {"top-view": 6, "heading": 7, "imu": 12, "wheels": 4, "allan": 10}
+LINES = {
+    "pulse": 1, "top-view": 6, "fix": 4, "heading": 7, "imu": 18, "wheels": 4, "allan": 10,
+}  # fmt: skip
 INSTANCES = [
-    "vehicle", "yard", "IMU", "magnetometer", "left encoder", "right encoder", "left odometer",
-    "right odometer", "lidar", "camera",
+    "vehicle", "yard", "IMU", "accelerometer", "gyroscope", "magnetometer", "left encoder",
+    "right encoder", "left odometer", "right odometer", "lidar", "camera", "colour camera", "radar",
+    "waveform lidar", "GNSS",
 ]  # fmt: skip
 BACKGROUND = (16, 19, 26)  # of the point cloud
 
@@ -65,10 +70,17 @@ def index(demo: tuple[Path, Any]) -> list[dict[str, Any]]:
     return [entry for entry in map(json.loads, lines) if "frame" in entry]
 
 
-def choose(page: Page, text: str) -> None:
-    """Press a button of the viewer."""
-    buttons = "[...document.querySelectorAll('#instants button')]"
-    page.evaluate(f"{buttons}.find(b => b.textContent.includes({text!r})).click()")
+def choose(page: Page, instant: int) -> None:
+    """Move the slider to one of the instants."""
+    move = f"s.value = {instant}; s.dispatchEvent(new Event('input'))"
+    page.evaluate(f"(s => {{ {move} }})(document.getElementById('instant'))")
+
+
+def show_all(page: Page, wanted: bool = True) -> None:
+    """Show all sweeps, or one."""
+    button = "document.getElementById('all')"
+    if page.evaluate(f"{button}.getAttribute('aria-pressed')") != str(wanted).lower():
+        page.evaluate(f"{button}.click()")
 
 
 def color_by(page: Page, value: str) -> None:
@@ -165,9 +177,13 @@ def test_demo_writes_what_its_sensors_sample(index: list[dict[str, Any]]) -> Non
     sweeps = [entry for entry in index if entry["sensor"] == "lidar"]
     assert [entry["time"] for entry in sweeps] == pytest.approx(np.arange(30) / 10.0)
     assert min(entry["points"] for entry in sweeps) > 10_000
-    for kind in ("depth", "entity", "label"):
+    kinds = {"depth": 5.0, "entity": 5.0, "label": 5.0, "picture": 1.0}
+    for kind, rate in kinds.items():
         times = [entry["time"] for entry in index if entry["kind"] == kind]
-        assert times == pytest.approx(np.arange(16) / 5.0)  # the start and the end included
+        assert times == pytest.approx(np.arange(3 * rate + 1) / rate)  # both ends included
+    for kind in ("cube", "detections", "waveform"):  # they are complete some time later
+        times = [entry["time"] for entry in index if entry["kind"] == kind]
+        assert times[:3] == pytest.approx([0.0, 1.0, 2.0], abs=0.01)
 
 
 # ---- the page ----------------------------------------------------------------------------------
@@ -186,7 +202,9 @@ def test_report_has_a_title_and_says_how_fast_it_was(page: Page, demo: tuple[Pat
 @pytest.mark.parametrize(
     "text",
     [
-        "What the lidar and the depth camera saw",
+        "What lidar and cameras saw",
+        "What radar and full-waveform lidar saw",
+        "Satellites",
         "Where it was, and where it thought it was",
         "IMU: truth and reading",
         "IMU: noise at rest",
@@ -194,6 +212,8 @@ def test_report_has_a_title_and_says_how_fast_it_was(page: Page, demo: tuple[Pat
         "Time by FMU",
         "Frames",
         "Parameters",
+        "Messages",
+        "satellite fixes",
         "odometers + gyroscope",
         "specific force / (m/s²)",
         "datasheet: noise density N/√τ",
@@ -243,9 +263,10 @@ def test_point_cloud_is_drawn_and_changes_with_its_colours(page: Page) -> None:
 def test_single_sweep_has_the_points_of_its_file(
     page: Page, index: list[dict[str, Any]], report: Path
 ) -> None:
-    choose(page, "1.5 s")
+    choose(page, 1)
     page.wait_for("document.getElementById('cloud-about').innerText.includes('one sweep')")
-    (sweep,) = (e for e in index if e["sensor"] == "lidar" and abs(e["time"] - 1.5) < 0.01)
+    assert page.evaluate("document.getElementById('clock').innerText") == "1.0 s"
+    (sweep,) = (e for e in index if e["sensor"] == "lidar" and abs(e["time"] - 1.0) < 0.01)
     assert f"{sweep['points']:,} points" in page.evaluate(
         "document.getElementById('cloud-about').innerText"
     )
@@ -256,15 +277,15 @@ def test_single_sweep_has_the_points_of_its_file(
     key = page.evaluate("document.getElementById('cloud-key').innerText")
     assert key == f"{len(np.unique(points['entity_id']))} entities, a colour each"
     color_by(page, "intensity")
-    choose(page, "all")
+    show_all(page)
 
 
-@pytest.mark.parametrize("picture", ["depth", "labels"])
-def test_picture_is_shown_and_follows_the_chosen_time(page: Page, picture: str) -> None:
+@pytest.mark.parametrize("picture", ["picture", "depth", "labels"])
+def test_picture_is_shown_and_follows_the_slider(page: Page, picture: str) -> None:
     image = f"document.getElementById('{picture}')"
     sources = []
-    for text in ("0.3 s", "2.7 s"):
-        choose(page, text)
+    for instant in (0, 3):
+        choose(page, instant)
         page.wait_for(f"{image}.complete")
         assert page.evaluate(f"[{image}.naturalWidth, {image}.naturalHeight]") == [424, 240]
         assert page.evaluate(f"{image}.getBoundingClientRect().width") > 200.0
@@ -272,13 +293,84 @@ def test_picture_is_shown_and_follows_the_chosen_time(page: Page, picture: str) 
     assert sources[0] != sources[1]
     seen = pixels(page, f"#{picture}").reshape(-1, 3)
     assert len(np.unique(seen, axis=0)) >= 4
-    choose(page, "all")
+    show_all(page)
+
+
+def test_radar_map_shows_the_targets_of_the_frame_where_power_comes_from(
+    page: Page, index: list[dict[str, Any]], report: Path
+) -> None:
+    choose(page, 2)
+    (frame,) = (e for e in index if e.get("kind") == "detections" and e["frame"] == 2)
+    table = pyarrow.parquet.read_table(report.parent / "data" / frame["file"])
+    distance, azimuth = (np.array(table[name]) for name in ("range", "azimuth"))
+    rings = "document.getElementById('radar').data.flatMap(t => t.x.map((x, n) => [x, t.y[n]]))"
+    shown = sorted(map(tuple, page.evaluate(rings)))
+    truth = np.column_stack([distance * np.sin(azimuth), distance * np.cos(azimuth)])
+    assert len(shown) == len(truth) > 3
+    np.testing.assert_allclose(shown, sorted(map(tuple, truth.round(2))), atol=0.011)
+    source = "document.getElementById('radar').layout.images[0].source"
+    content = b64decode(page.evaluate(source).partition(",")[2])
+    level = np.asarray(Image.open(io.BytesIO(content)).convert("L"), float)
+    rows = ((30.0 - truth[:, 1]) / 0.15).astype(int)
+    columns = ((15.0 - truth[:, 0]) / 0.15).astype(int)
+    inside = (np.minimum(rows, columns) >= 2) & (np.maximum(rows, columns) < 198)
+    near = [level[r - 2 : r + 3, c - 2 : c + 3].max() for r, c in zip(rows, columns, strict=True)]
+    looked = level[level > 20.0]  # the rest is outside of the field of view
+    assert inside.sum() > 3
+    assert np.median(np.array(near)[inside]) > np.percentile(looked, 90)
+    show_all(page)
+
+
+def test_pulse_has_its_echoes_where_its_signal_is(page: Page) -> None:
+    several = 0
+    for instant in range(4):
+        choose(page, instant)
+        signal, echoes = page.evaluate(
+            "document.getElementById('pulse').data.map(t => [t.x, t.y, t.text])"
+        )
+        ranges, power = np.array(signal[0]), np.array(signal[1])
+        assert len(echoes[0]) >= 1
+        several += len(echoes[0]) > 1
+        for place, height in zip(*echoes[:2], strict=True):
+            seen = np.interp(place, ranges, power)
+            assert seen == pytest.approx(height, rel=0.5)  # noise, and the time of an edge
+        assert all(echoes[2])
+    assert several > 0
+    show_all(page)
+
+
+def test_sky_has_the_satellites_that_were_used(page: Page, report: Path) -> None:
+    table = pyarrow.parquet.read_table(report.parent / "data" / "GNSS.parquet")
+    choose(page, 3)
+    used, hidden = page.evaluate("document.getElementById('sky').data.map(t => t.text)")
+    row = table.slice(15, 1).to_pylist()[0]  # at 3 s of 5 Hz
+    measured = {
+        name.partition(".")[2]
+        for name, value in row.items()
+        if name.startswith("pseudorange.") and np.isfinite(value)
+    }
+    assert set(used) == measured
+    assert len(measured) == row["satellites"]
+    assert set(used).isdisjoint(hidden)
+    show_all(page)
+
+
+def test_drive_plays(page: Page) -> None:
+    choose(page, 0)
+    play = "document.getElementById('play')"
+    page.evaluate(f"{play}.click()")
+    page.wait_for("document.getElementById('clock').innerText === '2.0 s'")
+    page.evaluate(f"{play}.click()")
+    assert page.evaluate(f"{play}.getAttribute('aria-pressed')") == "false"
+    show_all(page)
 
 
 def test_frames_table_counts_the_files(page: Page, index: list[dict[str, Any]]) -> None:
     rows = page.evaluate("[...document.querySelectorAll('#frames tbody tr')].map(r => r.innerText)")
-    # three at each end of both sensors, a line that stands for the rest of each, and the sum
-    assert len(rows) == 2 * (3 + 1 + 3) + 1
+    # three at each end of a sensor's, a line that stands for the rest, and the sum of all
+    counts = Counter(entry["sensor"] for entry in index)
+    assert len(counts) == 5
+    assert len(rows) == sum(min(count, 3 + 1 + 3) for count in counts.values()) + 1
     assert f"{len(index)} files" in rows[-1]
     assert f"{sum(entry.get('points', 0) for entry in index):,} points" in rows[-1]
 

@@ -22,6 +22,7 @@
 
     [metrics]
     drift = "abs(imu.gyroscope.z[-1])"                 # over outputs, which are arrays over time
+    range = { expression = "np.ptp(imu.gyroscope.z)", unit = "rad/s" }   # for the report
     error = { function = "my_metrics:error", outputs = ["imu.gyroscope.z"] }  # with --trust
 
     [keep]
@@ -96,6 +97,7 @@ class Metric:
     expression: str = ""
     function: str = ""
     is_trusted: bool = False
+    unit: str = ""  # as the description gives it
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,13 @@ class Campaign:
         """All outputs that are recorded over time, each once."""
         needed = [name for metric in self.metrics for name in metric.outputs]
         return tuple(dict.fromkeys([*needed, *self.series]))
+
+    def unit_of(self, name: str) -> str:
+        """The unit of a variable that varies; "" if it has none."""
+        part, _, variable = name.partition(".")
+        (own,) = (p for p in self.system.parts if p.name == part)
+        known = own.table.by_name.get(variable)
+        return known.quantity.unit if known is not None else ""
 
     @cached_property
     def runs(self) -> list[Run]:
@@ -250,9 +259,15 @@ def _check_draws(campaign: Campaign) -> None:
 def _metric(parts: Mapping[str, Part], name: str, given: Any, trust: bool) -> Metric:
     where = f"metrics.{name}"
     if isinstance(given, str):
-        outputs = _outputs_of(parts, given, where, trust)
-        return Metric(name, outputs, expression=given, is_trusted=trust)
-    _check(f"{where}.", given, {"function": (str,), "outputs": (list,)}, needed=_METRIC)
+        given = {"expression": given}
+    if isinstance(given, Mapping) and "expression" in given:
+        _check(f"{where}.", given, {"expression": (str,), "unit": (str,)})
+        expression = given["expression"]
+        outputs = _outputs_of(parts, expression, where, trust)
+        unit = given.get("unit", "")
+        return Metric(name, outputs, expression=expression, is_trusted=trust, unit=unit)
+    known = {"function": (str,), "outputs": (list,), "unit": (str,)}
+    _check(f"{where}.", given, known, needed=_METRIC)
     if given["function"].count(":") != 1:
         raise DescriptionError(f'{where}.function = {given["function"]!r} is no "module:function"')
     for output in given["outputs"]:
@@ -262,7 +277,8 @@ def _metric(parts: Mapping[str, Part], name: str, given: Any, trust: bool) -> Me
             f"{where}.function = {given['function']!r} is code of a module. If you trust this"
             " description, --trust runs it"
         )
-    return Metric(name, tuple(given["outputs"]), function=given["function"], is_trusted=True)
+    outputs, unit = tuple(given["outputs"]), given.get("unit", "")
+    return Metric(name, outputs, function=given["function"], is_trusted=True, unit=unit)
 
 
 def _outputs_of(

@@ -1,5 +1,6 @@
 """Scenes on the command line.
 
+``python -m sensor_models.scene new MESH ...``  writes a first manifest of mesh files, to be changed
 ``python -m sensor_models.scene view NAME``    renders a picture of a scene
 ``python -m sensor_models.scene check FILE``   checks a manifest and prints what is in the scene
 ``python -m sensor_models.scene import FILE DIRECTORY``   writes a world of others as a manifest
@@ -49,6 +50,7 @@ from sensor_models.scene.worlds.formats import (
 from sensor_models.scene.worlds.guesses import GUESS
 from sensor_models.scene.worlds.loading import scene_of
 from sensor_models.scene.worlds.reading import read_world
+from sensor_models.scene.worlds.starting import write_first
 from sensor_models.scene.worlds.writing import write_world
 from sensor_models.tools.pictures.guesses import by_guesses, legend_of, with_legend
 from sensor_models.tools.pictures.view import Camera, extents, render, save_png, whole_scene
@@ -148,6 +150,14 @@ def _bidirectional(
     return bidirectional_reflectance(row, light, viewer, np.array([0.0, 0.0, 1.0]))
 
 
+def new(given: argparse.Namespace) -> Iterator[str]:
+    """Write a first manifest of mesh files, to be changed."""
+    notes = write_first(given.meshes, given.output, ground=given.ground)
+    scene = load_scene(given.output)
+    yield f"{given.output}: {len(scene.instances)} entities"
+    yield from notes
+
+
 def _options(given: argparse.Namespace) -> WorldOptions:
     return WorldOptions(given.allow_outside, given.geometry, given.guesses, given.unphysical)
 
@@ -244,7 +254,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     known = {}
-    for run in (view, check, take_over, schema, export_materials):
+    for run in (new, view, check, take_over, schema, export_materials):
         name = "import" if run is take_over else run.__name__.replace("_", "-")
         known[run] = commands.add_parser(name, help=run.__doc__)
         known[run].set_defaults(run=run)
@@ -269,6 +279,13 @@ def _parser() -> argparse.ArgumentParser:
         )
     for run in (take_over, export_materials):
         known[run].add_argument("directory", type=Path, help="new, or empty")
+    known[new].add_argument(
+        "meshes", type=Path, nargs="+", metavar="MESH", help="glb, obj, stl ..."
+    )
+    known[new].add_argument("--output", type=Path, default=Path("scene.toml"), help="the manifest")
+    known[new].add_argument(
+        "--no-ground", dest="ground", action="store_false", help="add no plane to stand on"
+    )
     picture = known[view]
     picture.add_argument("--output", type=Path, help="PNG file; default: NAME.png")
     picture.add_argument("--size", type=_size, default=(1280, 720), help="WIDTHxHEIGHT in pixels")
