@@ -2,12 +2,16 @@
 
 Each trial makes data with known parameters by a generator of its own, fits them, and looks whether
 each true value is in its interval of 95 %. 200 trials take minutes; the suite has a few of them.
+``--workers 2`` makes them in two processes.
 """
 
 import argparse
+import contextlib
+import functools
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +69,16 @@ def imu_gauss_markov(seed: int) -> Trial:
         "gyroscope.drift.std.x": make.gnss_ins_sim_deviation(RATE, 2e-3, 40.0),
         "gyroscope.drift.time_constant": 40.0,
     }
+    return truth, fit.by_name
+
+
+def imu_basilisk(seed: int) -> Trial:
+    """White noise and a walk, as states of Basilisk's Gauss-Markov model."""
+    rng = np.random.default_rng([10, seed])
+    values = make.basilisk(SAMPLES, 0.0, 1e-3 * math.sqrt(RATE), rng)
+    values += make.basilisk(SAMPLES, 1.0, 3e-5 / math.sqrt(RATE), rng)
+    fit = fit_part(Sampled(RATE, {"gyroscope.x": values}, ()), "gyroscope", ["gyroscope.x"], quiet)
+    truth = {"gyroscope.noise.density.x": 1e-3, "gyroscope.drift.walk.x": 3e-5}
     return truth, fit.by_name
 
 
@@ -246,7 +260,7 @@ def positions_and_reference(seed: int) -> Trial:
 
 
 TRIALS: Mapping[str, Sequence[Callable[[int], Trial]]] = {
-    "imu": (imu, imu_gauss_markov),
+    "imu": (imu, imu_gauss_markov, imu_basilisk),
     "encoder": (positions, positions_and_reference),
     "lidar": (planes,),
     "depth": (stereo, stereo_steps),
@@ -262,19 +276,30 @@ def holds(estimate: Estimate, truth: float) -> bool:
     return estimate.low <= truth <= estimate.high
 
 
-def coverage(trial: Callable[[int], Trial], trials: int) -> dict[str, tuple[int, int]]:
+def outcome(trial: Callable[[int], Trial], seed: int) -> dict[str, tuple[int, int]]:
+    """Of each number, whether the interval held the truth, and whether there was one."""
+    truth, estimates = trial(seed)
+    return {
+        name: (int(holds(estimates[name], value)), 1) if name in estimates else (0, 0)
+        for name, value in truth.items()
+    }
+
+
+def coverage(
+    trial: Callable[[int], Trial], trials: int, workers: int = 1
+) -> dict[str, tuple[int, int]]:
     """Of each number, in how many trials the interval held the truth, and in how many there was
     one."""
     found: dict[str, tuple[int, int]] = {}
-    for seed in range(trials):
-        truth, estimates = trial(seed)
-        for name, value in truth.items():
-            held, there = found.get(name, (0, 0))
-            if name in estimates:
-                held, there = held + holds(estimates[name], value), there + 1
-            found[name] = held, there
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r{seed + 1}/{trials} ")
+    one = functools.partial(outcome, trial)
+    with contextlib.ExitStack() as stack:
+        run = map if workers == 1 else stack.enter_context(ProcessPoolExecutor(workers)).map
+        for seed, each in enumerate(run(one, range(trials))):
+            for name, (held, there) in each.items():
+                before = found.get(name, (0, 0))
+                found[name] = before[0] + held, before[1] + there
+            if sys.stderr.isatty():
+                sys.stderr.write(f"\r{seed + 1}/{trials} ")
     return found
 
 
@@ -288,12 +313,12 @@ def fewest(trials: int, chance: float = 1e-3) -> int:
     return trials
 
 
-def lines(kind: str, trials: int) -> Iterator[str]:
+def lines(kind: str, trials: int, workers: int) -> Iterator[str]:
     """A row of the table for each number."""
     yield "| of | number | intervals | hold the truth |"
     yield "| --- | --- | --- | --- |"
     for trial in TRIALS[kind]:
-        for name, (held, there) in coverage(trial, trials).items():
+        for name, (held, there) in coverage(trial, trials, workers).items():
             share = f"{held / there:.1%}" if there else ""
             yield f"| {trial.__name__} | `{name}` | {there} of {trials} | {share} |"
 
@@ -302,8 +327,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kind", choices=list(TRIALS))
     parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--workers", type=int, default=1, help="processes")
     given = parser.parse_args()
-    for line in lines(given.kind, given.trials):
+    for line in lines(given.kind, given.trials, given.workers):
         print(line, flush=True)
 
 

@@ -2,7 +2,9 @@
 
 ``own``: white noise, flicker noise by its spectrum and a random walk by sums. ``gnss_ins_sim``: the
 formulas that gnss-ins-sim publishes (``gnss_ins_sim/pathgen/pathgen.py``, ``gyro_gen`` and
-``bias_drift``), written anew, as the package is on no index.
+``bias_drift``), written anew, as the package is on no index. ``basilisk``: those of Basilisk
+(``src/architecture/utilities/gauss_markov.cpp``, ``computeNextState``), whose package wants other
+versions of what this project has.
 """
 
 import numpy as np
@@ -65,3 +67,10 @@ def gnss_ins_sim_deviation(rate: float, drift: float, correlation: float) -> flo
     """The standard deviation that its process has in the long run."""
     a, b = 1.0 - 1.0 / (rate * correlation), drift / rate
     return float(b / np.sqrt(1.0 - a * a))
+
+
+def basilisk(n: int, kept: float, size: float, rng: np.random.Generator) -> Floats:
+    """A state of ``GaussMarkov`` without bounds: x[j] = propMatrix x[j-1] + noiseMatrix n."""
+    from scipy.signal import lfilter
+
+    return np.asarray(lfilter([size], [1.0, -kept], rng.standard_normal(n)))

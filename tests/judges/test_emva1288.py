@@ -11,7 +11,6 @@ noise; and pixels that saturate one after the other lower the level of the large
 which is what the standard calls saturation.
 """
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sensor_models.output.images import ImageFormat
-from tests.fmus.host import open_fmu
+from tests.fmus.flat_fields import BACK, CHIP, COLUMNS, GLOW, PITCH, ROWS, photons_a_second, take
 from tests.sensor_models.scene_files import write_manifest
 
 pytest.importorskip("emva1288", reason="needs emva1288, EMVA's implementation of its standard")
@@ -29,70 +27,16 @@ from emva1288.process.data import Data1288
 from emva1288.process.loader import LoadImageData
 from emva1288.process.results import Results1288
 
-RADIANCE = 2e6  # W/m2/sr/m, from 300 to 1100 nm
-GLOW = f"""
-[materials.glow]
-kind = "lambert"
-source = "none"
-surface = [{{ diffuse_reflectance = 0 }}]
-emission = [[300e-9, {RADIANCE}], [1100e-9, {RADIANCE}]]
-[meshes.glow]
-box = {{ size = [0.1, 100, 100] }}
-material = "glow"
-[[instances]]
-mesh = "glow"
-position = [10, 0, 0]
-"""
-COLUMNS, ROWS, PITCH = 240, 160, 4.65e-6
-CHIP = {
-    "qe": 0.6, "system_gain": 0.25, "read_noise": 4.0, "full_well": 15000.0, "dark_current": 0.0,
-}  # fmt: skip
 PATTERNS = {"dsnu": 3.0, "prnu": 0.005}
-#: A lens that is far from its chip lights it evenly; the filter lets pass 400 to 700 nm.
-CAMERA = {
-    "sensor.model": 1, "bands": 1, "bit_depth": 12, "gamma": 1.0, "light.rays": 1,
-    "pixels.width": COLUMNS, "pixels.height": ROWS,
-    "ccd_size.width": COLUMNS * PITCH, "ccd_size.height": ROWS * PITCH,
-    "focal_length": 1.0, "image_distance": 1.0, "f_number": 4.0, "lens_transmission": 0.9,
-    "infrared_filter": True, "sample_rate": 20.0, "segmentation": False, "write_files": 1 + 1,
-    "output_format": int(ImageFormat.npy),
-    **{f"sensor.{name}": value for name, value in CHIP.items()},
-}  # fmt: skip
-BACK = {"body.orientation.w": 0.0, "body.orientation.z": 1.0}
 #: Shares of a full well: the sensitivity is fitted up to 70 %, saturation found near 100 %.
 LEVELS = [*np.arange(0.02, 0.9, 0.04), *np.arange(0.9, 1.06, 0.01)]
 SPATIAL, STACK = 0.5, 40
-
-
-def photons_a_second() -> float:
-    """Of a pixel: E = pi L V / (4 N^2) over its area, with the wavelength over h c."""
-    planck, light = 6.62607015e-34, 299792458.0
-    irradiance = math.pi * RADIANCE * CAMERA["lens_transmission"] / (4.0 * CAMERA["f_number"] ** 2)
-    return irradiance * PITCH**2 * (700e-9**2 - 400e-9**2) / 2.0 / (planck * light)
 
 
 def exposures() -> list[float]:
     """Two frames a level, then those for the fixed patterns."""
     full = CHIP["full_well"] / CHIP["qe"] / photons_a_second()
     return [full * level for level in LEVELS for _ in range(2)] + [full * SPATIAL] * STACK
-
-
-def take(fmu: Path, scene: str, folder: Path, more: dict[str, float]) -> list[Path]:
-    """The files of frames of these exposure times."""
-    with open_fmu(fmu) as camera:
-        own: dict[str, Any] = {"scene": scene, "output_directory": str(folder), **CAMERA}
-        camera.initialize({**own, "exposure": exposures()[0], **more})
-        for number, time in enumerate([*exposures(), exposures()[-1]]):
-            camera.set({"exposure": time})
-            camera.step(0.05 * number, 0.05)
-        camera.terminate()
-        assert camera.get("frame.lost") == 0
-    lines = [json.loads(line) for line in (folder / "index.jsonl").read_text().splitlines()]
-    frames = [line for line in lines if "exposure" in line]
-    wanted = exposures()
-    found = [frame["exposure"] for frame in frames[: len(wanted)]]
-    np.testing.assert_allclose(found, wanted, rtol=1e-9)
-    return [folder / frame["file"] for frame in frames[: len(wanted)]]
 
 
 def images_of(bright: list[Path], dark: list[Path]) -> dict[str, Any]:
@@ -116,8 +60,8 @@ def found(fmu: Path, folder: Path, patterns: dict[str, float]) -> dict[str, floa
     """What the package finds."""
     scene = str(write_manifest(folder, GLOW))
     own = {f"sensor.{name}": value for name, value in patterns.items()}
-    bright = take(fmu, scene, folder / "bright", own)
-    dark = take(fmu, scene, folder / "dark", {**own, **BACK})
+    bright = take(fmu, scene, folder / "bright", exposures(), own)
+    dark = take(fmu, scene, folder / "dark", exposures(), {**own, **BACK})
     with pytest.MonkeyPatch.context() as patch:
         # version 1.0.2 calls a function that NumPy 2 has no more
         patch.setattr(np, "asfarray", lambda a: np.asarray(a, float), raising=False)

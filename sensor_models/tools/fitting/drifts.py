@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sensor_models.tools.fitting.bartlett import stretches
 from sensor_models.tools.fitting.estimates import Floats
 from sensor_models.tools.fitting.likelihood import LogLikelihood, Peak, Scales
 from sensor_models.tools.fitting.slow_noise import (
@@ -52,11 +53,19 @@ class Axis:
         known = self.step**2 / 12.0 / self.record.rate
         return SlowNoise(self.record, [*self.always, drift], known)
 
+    def _noises(self, drift: Part) -> list[SlowNoise]:
+        """That of its record and of those with the same sizes."""
+        first = self.noise(drift)
+        return [first, *(SlowNoise(r, first.parts, first.known) for r in self.also)]
+
     def log_likelihood(self, drift: Part) -> LogLikelihood:
         """That of its record and of those with the same sizes."""
-        noises = [self.noise(drift)]
-        noises += [SlowNoise(r, noises[0].parts, noises[0].known) for r in self.also]
+        noises = self._noises(drift)
         return lambda sizes: sum(noise.log_likelihood(sizes) for noise in noises)
+
+    def stretches(self, drift: Part, sizes: Floats) -> Floats:
+        """By what the intervals of its sizes are longer than those of many data."""
+        return stretches([noise.traces(sizes) for noise in self._noises(drift)])
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ Progress = Callable[[int, int], None]
 HIGHEST = 0.1
 #: Spread of temperatures from which on a slope is looked for, K.
 LEAST_WARMING = 0.05
-METHOD = "largest likelihood of block means and periodogram, interval of its profile"
+METHOD = "largest likelihood of the cosine transform, interval of its profile"
 SLOPE_METHOD = "least squares with the covariance of the noise"
 
 #: Names that others have for our columns.
@@ -169,7 +169,7 @@ def fit_part(sampled: Sampled, part: str, names: Sequence[str], progress: Progre
         name = f"{part}.drift.time_constant"
         tau = float(peak.parameters[3])
         estimates.append(Estimate(name, tau, *interval, "s", METHOD, may_be_absent=False))
-    if any(axis.record.regressors.size for axis in axes):
+    if any(axis.record.is_followed for axis in axes):
         warmth = float(np.mean(sampled.values["temperature"]))
         settings[f"{part}.reference_temperature"] = float(f"{warmth:.6g}")
     else:
@@ -188,7 +188,7 @@ def _estimates(axis: Axis, index: int, tried: Sequence[Drift], part: str) -> lis
     drift = max(tried, key=lambda one: one.value)
     walking = len(tried) == 1
     peak = drift.peaks[index]
-    each = scales(axis, drift.part)
+    each, stretched = scales(axis, drift.part), axis.stretches(drift.part, peak.parameters)
     if not walking:
         each, peak = correlated(axis, index, tried)
     names = (
@@ -198,10 +198,10 @@ def _estimates(axis: Axis, index: int, tried: Sequence[Drift], part: str) -> lis
     )
     found = []
     for place, (name, of) in enumerate(names):
-        low, high = each.interval(peak, place)
+        low, high = each.interval(peak, place, float(stretched[place]))
         value = float(peak.parameters[place])
         found.append(Estimate(f"{part}.{name}.{letter}", value, low, high, of, METHOD))
-    if axis.record.regressors.size:
+    if axis.record.is_followed:
         slope, deviation = axis.noise(drift.part).coefficients(peak.parameters[:3])
         name = f"{part}.bias_temperature.{letter}"
         found.append(
@@ -216,7 +216,7 @@ def _estimates(axis: Axis, index: int, tried: Sequence[Drift], part: str) -> lis
 def allan_of(parts: Sequence[Part], sizes: Floats, taus: Floats) -> Floats:
     """The Allan deviation of a model."""
     variances = [
-        sum(s**2 * p.covariances(1, float(tau))[0] for s, p in zip(sizes, parts, strict=True)) / 2.0
+        sum(s**2 * p.difference(float(tau)) for s, p in zip(sizes, parts, strict=True)) / 2.0
         for tau in taus
     ]
     return np.asarray(np.sqrt(variances))

@@ -50,6 +50,10 @@ KNOWN = {
 LEAST_POINTS = 50
 #: Points further off than so many deviations are no points of the target.
 OUTLYING = 5.0
+#: Mean of the phases of ranges within a step from which on they are its multiples.
+ON_GRID = 0.9
+#: By how much less is as much.
+SAME = 0.01
 #: Cells of a target by each angular derivative.
 CELLS = 6
 METHOD = "largest likelihood of range errors on planes, interval of its profile"
@@ -104,8 +108,29 @@ def fit_lidar(logs: Sequence[Path], given: Mapping[str, str], progress: Progress
         planes.append(plane)
         steps.append(step)
     progress(len(planes), len(planes))
-    step = float(np.median(steps)) if min(steps) > 0.0 else 0.0
-    return fit_planes(planes, step, rings)
+    return fit_planes(planes, common_step(planes, steps), rings)
+
+
+def common_step(planes: Sequence[Plane], steps: Sequence[float]) -> float:
+    """The step of the ranges of all targets, 0 if they have none in common.
+
+    Few ranges of a target that is large or noisy repeat, so that it does not show its own. Ranges
+    are rounded in files, too: the step is the shortest number that they are multiples of as well.
+    """
+    seen = [step for step in steps if step > 0.0]
+    if not seen:
+        return 0.0
+
+    def agreement(step: float) -> float:
+        turns = [np.exp(2j * math.pi * plane.ranges / step).mean() for plane in planes]
+        return min(abs(turn) for turn in turns)
+
+    middle = float(np.median(seen))
+    reached = agreement(middle)
+    if reached < ON_GRID:
+        return 0.0
+    shorter = (float(f"{middle:.{digits}g}") for digits in range(1, 10))
+    return next((step for step in shorter if agreement(step) > reached - SAME), middle)
 
 
 def _take_rings(cloud: Cloud, rings: dict[int, list[Floats]]) -> None:

@@ -56,13 +56,16 @@ class Scales:
         found = [self._climb(start, {}) for start in starts]
         return max(found, key=lambda peak: peak.value)
 
-    def interval(self, best: Peak, place: int) -> tuple[float, float]:
-        """The interval of one parameter; 0 at its lower end if it is not seen."""
+    def interval(self, best: Peak, place: int, stretch: float = 1.0) -> tuple[float, float]:
+        """The interval of one parameter; 0 at its lower end if it is not seen.
+
+        Few data stretch the threshold (``bartlett``).
+        """
 
         def excess(logarithm: float, start: list[Floats]) -> float:
             peak = self._climb(start[0], {place: logarithm})
             start[0] = peak.parameters
-            return 2.0 * (best.value - peak.value) - THRESHOLD
+            return 2.0 * (best.value - peak.value) / stretch - THRESHOLD
 
         bottom, top = self._bounds(place)
         middle = min(max(math.log(max(best.parameters[place], 1e-300)), bottom), top)

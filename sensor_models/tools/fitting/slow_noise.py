@@ -7,69 +7,77 @@ With the two-sided power densities of the parts
     walk          K²/(2π f)²                  K: growth of a random walk, per √s
     Gauss-Markov  2 σ² τ/(1 + (2π f τ)²)      σ: its standard deviation, τ: its correlation time
 
-(IEEE Std 952-1997, annex C), the sum S(f) has two likelihoods, one for each end of the spectrum.
+(IEEE Std 952-1997, annex C) and their sum S(f), a record of n samples x over the time D is looked
+at through its cosine transform
 
-**Slow**: the means of ``BLOCKS`` equal blocks of length T. Their differences d are stationary, also
-those of a random walk, and normal with the covariances
+    y_k = √(2/n)/√rate Σ_i x_i cos(π k (i + 1/2)/n),   f_k = k/(2 D),   k = 1, 2, ..
 
-    c(h) = a δ⁴ G(h T)/T²,   δ⁴ G(h) = G(h+2) - 4 G(h+1) + 6 G(h) - 4 G(h-1) + G(h-2)
+The y_k of white noise and of a random walk have the variances S(f_k) and are independent: no
+window is needed, nothing leaks, and the mean of the record, the only thing that k = 0 holds, drops
+out. The two other parts have in addition, for the same reason that a record has ends, covariances
+between y_j and y_k where j + k is even. With a = π j, b = π k, λ = D/τ:
 
-where a G is the generalised covariance of the integral of a part: -N²/2 |t|, B²/(2π) t² ln|t|,
-K²/12 |t|³, and -σ² τ² (u - 1 + e^(-u)) with u = |t|/τ. The likelihood is the exact one of a normal
-law with this covariance, so that the few slow samples count for as much as they are.
+    flicker       -4 B² D/π (ln(b/a) + Ci a - Ci b)/(b² - a²)
+                  -2 B² D/π ((1 - (-1)^k)/a² - (Si a - π/2)/a)       for j = k
+    Gauss-Markov  -4 σ² D λ² (1 - (-1)^k e^(-λ))/((λ² + a²)(λ² + b²))
 
-**Fast**: the periodogram, above the frequency 1/(2T) where the blocks end, with the ends of the
-record tapered so that the walk does not leak into it. In bins of ν ordinates with the mean Ī,
+**Slow**: the first ``SLOWEST`` of them. The likelihood is the exact one of a normal law with this
+covariance, which falls apart into that of the even and that of the odd ones.
 
-    ℓ = -Σ ν (ln S + Ī/S)
+**Fast**: all others up to the frequency up to which the model holds. There covariances are as
+small as 1/k of the variances and do not count, and in a bin of ν of them with the mean square P
 
-(Whittle). ν is less than the number of ordinates, as a taper correlates them: by Σ w⁴ n/(Σ w²)².
+    ℓ = -ν/2 (ln S + P/S)
+
+Each y_k counts once, in one of the two.
 
 What is known to be proportional to a parameter, such as temperature times its coefficient, is
-taken out of d by least squares with the same covariance; the estimate is as exact as the noise
-allows, and its standard deviation is that of the law. The likelihood is then the restricted one
+taken out by generalised least squares with the same covariances. Its estimate is as exact as the
+noise allows, with the standard deviation of that law. The likelihood is then the restricted one
 (Patterson and Thompson, 1971), as a slope takes a part of the slow noise with it.
 
-Both are likelihoods of the same data, of which the slow one looks at one sample in n/BLOCKS: what
-is counted twice is that share.
-
-Source: Whittle (1953); Percival and Walden, Spectral Analysis for Physical Applications (1993),
-sections 6.4 and 6.6. Deviation: flicker noise and walk are those of continuous time, as they are
-sampled far faster than they move; a Gauss-Markov process is that of its samples.
+Source: Strang, The Discrete Cosine Transform (1999), for the walk: its differences are white, and
+the cosines are the eigenvectors of second differences with free ends. The covariances of the other
+two are the double integrals of e^(-|s-t|/τ) over two cosines, and of that over λ for flicker noise,
+-ln|t| = ∫ (e^(-λ|t|) - e^(-λ)) dλ/λ. Deviation: flicker noise is that of continuous time, as it is
+sampled far faster than it moves; a walk and a Gauss-Markov process are those of their samples.
 """
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
+from sensor_models.tools.fitting.bartlett import Traces, traces_of
 from sensor_models.tools.fitting.estimates import FitError, Floats
 
-#: Blocks that the slow likelihood is of, and the least number of samples in one.
-BLOCKS = 128
-SHORTEST_BLOCK = 4
-#: Bins of the periodogram in an octave.
-BINS = 6
-#: Share of the record over which each end is tapered.
-TAPERED = 0.05
+#: Cosines whose covariances count: an even number.
+SLOWEST = 128
+#: Bins of the others in an octave.
+BINS = 12
 #: Samples that are needed for anything.
 LEAST_SAMPLES = 256
 
 
 @dataclass(frozen=True)
 class Record:
-    """A long record in the form that likelihoods are computed from."""
+    """A long record in the form that likelihoods are computed from.
+
+    Readings are the first column, what they follow besides the further ones.
+    """
 
     rate: float
     duration: float
-    block: float  # length of a block, s
-    differences: Floats  # of the means of blocks
-    frequencies: Floats  # of the bins
-    powers: Floats  # mean two-sided density in each bin
-    weights: Floats  # degrees of freedom of each bin, halved
-    #: What is taken out of the differences: a row for each block difference.
-    regressors: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    slow: Floats  # a row for each of the slowest cosines, from k = 1 on
+    frequencies: Floats  # of the bins of the others
+    products: Floats  # of the columns with one another, mean of each bin
+    counts: Floats  # how many cosines are in each bin
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether the readings follow something that is known."""
+        return self.slow.shape[1] > 1
 
 
 def record_of(
@@ -86,90 +94,77 @@ def record_of(
     n = len(readings)
     if n < LEAST_SAMPLES:
         raise FitError(f"{n} samples are too few, at least {LEAST_SAMPLES} are needed")
-    length = max(n // BLOCKS, SHORTEST_BLOCK)
-    block = length / rate
-    frequencies, powers, weights = _binned(readings, rate, 0.5 / block, highest)
-    columns = [_differences(np.asarray(r, np.float64), length) for r in regressors]
-    return Record(
-        rate,
-        n / rate,
-        block,
-        _differences(readings, length),
-        frequencies,
-        powers,
-        weights,
-        np.stack(columns, axis=1) if columns else np.zeros((0, 0)),
-    )
+    last = min(int(2.0 * highest * n / rate), n - 1)
+    columns = np.stack([_cosines(np.asarray(c), last) for c in (readings, *regressors)], axis=1)
+    columns /= math.sqrt(rate)
+    slowest = min(SLOWEST, last - last % 2)
+    return Record(rate, n / rate, columns[:slowest], *_binned(columns, slowest, 0.5 * rate / n))
 
 
-def _differences(values: Floats, length: int) -> Floats:
-    count = len(values) // length
-    means = values[: count * length].reshape(count, length).mean(axis=1)
-    return np.diff(means)
+def _cosines(values: Floats, last: int) -> Floats:
+    """The cosine transform of unit length without its mean."""
+    from scipy.fft import dct
+
+    return np.asarray(dct(values - values.mean(), norm="ortho")[1 : last + 1], np.float64)
 
 
-def _taper(n: int) -> Floats:
-    """A cosine at both ends, and 1 between."""
-    window = np.ones(n)
-    rise = max(int(TAPERED * n), 1)
-    ramp = 0.5 - 0.5 * np.cos(np.pi * (np.arange(rise) + 0.5) / rise)
-    window[:rise], window[-rise:] = ramp, ramp[::-1]
-    return window
-
-
-def _binned(
-    readings: Floats, rate: float, lowest: float, highest: float
-) -> tuple[Floats, Floats, Floats]:
-    """The periodogram in bins of equal ratio of frequencies."""
-    n = len(readings)
-    window = _taper(n)
-    squares = float(np.sum(window**2))
-    inflation = n * float(np.sum(window**4)) / squares**2
-    spectrum = np.abs(np.fft.rfft((readings - readings.mean()) * window)) ** 2 / (squares * rate)
-    frequency = np.arange(len(spectrum)) * (rate / n)
-    first = max(math.ceil(lowest * n / rate), 1)
-    last = min(int(highest * n / rate), (n - 1) // 2)
+def _binned(columns: Floats, first: int, spacing: float) -> tuple[Floats, Floats, Floats]:
+    """Frequencies, products and counts of cosines in bins of equal ratio of frequencies."""
+    width = columns.shape[1]
+    last = len(columns)
     if last <= first:
-        return np.zeros(0), np.zeros(0), np.zeros(0)
-    octaves = math.log2((last + 1) / first)
-    edges = np.unique(
-        np.rint(np.geomspace(first, last + 1, 2 + int(BINS * octaves))).astype(np.int64)
-    )
-    counts = np.diff(edges)
-    powers = np.add.reduceat(spectrum[: edges[-1]], edges[:-1]) / counts
-    middles = np.add.reduceat(frequency[: edges[-1]], edges[:-1]) / counts
-    return middles, powers, counts / inflation
+        return np.zeros(0), np.zeros((0, width, width)), np.zeros(0)
+    bins = 2 + int(BINS * math.log2((last + 1) / (first + 1)))
+    edges = np.unique(np.rint(np.geomspace(first, last, bins)).astype(np.int64))
+    counts = np.diff(edges).astype(np.float64)
+    products = columns[:, :, None] * columns[:, None, :]
+    sums = np.add.reduceat(products, edges[:-1], axis=0)
+    middles = np.add.reduceat(spacing * np.arange(1.0, last + 1.0), edges[:-1])
+    return middles / counts, sums / counts[:, None, None], counts
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the noise: its density, and the covariance of block differences, for the size 1."""
+    """A part of the noise, for the size 1."""
 
     name: str
     density: Callable[[Floats, float], Floats]
-    #: G(u) of the module's text times its factor, for a time in s.
-    integral: Callable[[Floats], Floats]
+    #: Variance of the difference of two neighbouring means over a time in s.
+    difference: Callable[[float], float]
+    #: Covariances between cosines beyond the variances that the density gives them, by two arrays
+    #: of k with j + k even and the duration of the record; None for none.
+    ends: Callable[[Floats, Floats, float], Floats] | None = None
 
-    def covariances(self, lags: int, block: float) -> Floats:
-        """Covariances of differences of block means, ``lags`` of them from 0 on."""
-        times = np.arange(-2, lags + 2) * block
-        g = self.integral(np.abs(times))
-        fourth = g[4:] - 4.0 * g[3:-1] + 6.0 * g[2:-2] - 4.0 * g[1:-3] + g[:-4]
-        return fourth / block**2
+    def covariances(self, record: Record) -> Floats:
+        """Covariances of the slowest cosines: of those with odd k, and of those with even k."""
+        k = np.arange(1.0, len(record.slow) + 1.0).reshape(-1, 2).T
+        variances = self.density(k / (2.0 * record.duration), record.rate)
+        found = variances[:, :, None] * np.eye(k.shape[1])
+        if self.ends is not None:
+            found += self.ends(k[:, :, None], k[:, None, :], record.duration)
+        return np.asarray(found)
 
 
 def white() -> Part:
     """White noise of density N."""
-    return Part("white", lambda f, _: np.ones_like(f), lambda t: -0.5 * t)
+    return Part("white", lambda f, _: np.ones_like(f), lambda t: 2.0 / t)
+
+
+def _flicker_ends(j: Floats, k: Floats, duration: float) -> Floats:
+    from scipy.special import sici
+
+    a, b = np.pi * j, np.pi * k
+    same = j == k
+    apart = np.where(same, 1.0, b * b - a * a)
+    beside = (np.log(b / a) + sici(a)[1] - sici(b)[1]) / apart
+    itself = (k % 2.0) / (a * a) - (sici(a)[0] - 0.5 * np.pi) / (2.0 * a)
+    return np.asarray(-4.0 * duration / np.pi * np.where(same, itself, beside))
 
 
 def flicker() -> Part:
     """Flicker noise of bias instability B."""
-
-    def integral(t: Floats) -> Floats:
-        return t**2 * np.log(np.where(t > 0.0, t, 1.0)) / math.tau
-
-    return Part("flicker", lambda f, _: 1.0 / (math.tau * f), integral)
+    level = 4.0 * math.log(2.0) / math.pi
+    return Part("flicker", lambda f, _: 1.0 / (math.tau * f), lambda _: level, _flicker_ends)
 
 
 def walk() -> Part:
@@ -178,7 +173,7 @@ def walk() -> Part:
     def density(f: Floats, rate: float) -> Floats:
         return 1.0 / (2.0 * rate * np.sin(np.pi * f / rate)) ** 2
 
-    return Part("walk", density, lambda t: t**3 / 12.0)
+    return Part("walk", density, lambda t: 2.0 * t / 3.0)
 
 
 def gauss_markov(time_constant: float) -> Part:
@@ -190,11 +185,18 @@ def gauss_markov(time_constant: float) -> Part:
         apart = (1.0 - kept) ** 2 + 4.0 * kept * np.sin(np.pi * f / rate) ** 2
         return fresh / (rate * apart)
 
-    def integral(t: Floats) -> Floats:
+    def difference(t: float) -> float:
         u = t / time_constant
-        return -(time_constant**2) * (u + np.expm1(-u))
+        g = [-(v + math.expm1(-v)) for v in (0.0, u, 2.0 * u)]
+        return (2.0 * g[2] - 8.0 * g[1] + 6.0 * g[0]) / u**2
 
-    return Part("gauss_markov", density, integral)
+    def ends(j: Floats, k: Floats, duration: float) -> Floats:
+        u = duration / time_constant
+        both = (u * u + (np.pi * j) ** 2) * (u * u + (np.pi * k) ** 2)
+        returned = 1.0 - (1.0 - 2.0 * (k % 2.0)) * math.exp(-u)
+        return np.asarray(-4.0 * duration * u * u * returned / both)
+
+    return Part("gauss_markov", density, difference, ends)
 
 
 @dataclass(frozen=True)
@@ -208,74 +210,74 @@ class SlowNoise:
 
     def __post_init__(self) -> None:
         record = self.record
-        lags = len(record.differences)
-        rows = [part.covariances(lags, record.block) for part in self.parts]
-        object.__setattr__(self, "_covariances", np.array(rows))
+        rows = np.array([part.covariances(record) for part in self.parts])
+        object.__setattr__(self, "_covariances", rows)
         densities = [part.density(record.frequencies, record.rate) for part in self.parts]
         object.__setattr__(self, "_densities", np.array(densities))
-        own = white().covariances(lags, record.block) * self.known
-        object.__setattr__(self, "_known", own)
-
-    def log_likelihood(self, sizes: Floats) -> float:
-        """The logarithm of the likelihood, up to a constant."""
-        return self._slow(sizes) + self._fast(sizes)
 
     def density(self, sizes: Floats) -> Floats:
         """The density of the model in each bin."""
         densities: Floats = self._densities  # type: ignore[attr-defined]
         return np.asarray(sizes**2 @ densities + self.known)
 
-    def _fast(self, sizes: Floats) -> float:
-        model = self.density(sizes)
-        record = self.record
-        return -float(record.weights @ (np.log(model) + record.powers / model))
-
-    def _factor(self, sizes: Floats) -> Floats:
-        from scipy.linalg import cholesky, toeplitz
-
+    def _factors(self, sizes: Floats) -> Floats:
+        """The factors of the covariances of the slowest cosines, of odd ones and of even ones."""
         covariances: Floats = self._covariances  # type: ignore[attr-defined]
-        known: Floats = self._known  # type: ignore[attr-defined]
-        matrix = toeplitz(sizes**2 @ covariances + known)
-        return np.asarray(cholesky(matrix, lower=True, overwrite_a=True, check_finite=False))
+        matrices = np.tensordot(sizes**2, covariances, 1)
+        matrices += self.known * np.eye(matrices.shape[-1])
+        return np.asarray(np.linalg.cholesky(matrices))
 
-    def _whitened(self, sizes: Floats) -> tuple[Floats, Floats, Floats]:
-        """The factor of the covariance, and differences and regressors that it makes white."""
+    def _whitened(self, sizes: Floats) -> tuple[float, Floats]:
+        """The determinant, as a logarithm, and products of all columns after the inverse."""
         from scipy.linalg import solve_triangular
 
-        factor = self._factor(sizes)
-        regressors = self.record.regressors
-        both = self.record.differences[:, None]
-        if regressors.size:
-            both = np.hstack([both, regressors])
-        done = solve_triangular(factor, both, lower=True, check_finite=False)
-        return factor, done[:, 0], done[:, 1:]
+        factors = self._factors(sizes)
+        logarithm = 2.0 * float(np.sum(np.log(np.diagonal(factors, axis1=1, axis2=2))))
+        record = self.record
+        products = np.zeros((record.slow.shape[1],) * 2)
+        for odd, factor in enumerate(factors):
+            one = solve_triangular(factor, record.slow[odd::2], lower=True, check_finite=False)
+            products += one.T @ one
+        model = self.density(sizes)
+        logarithm += float(record.counts @ np.log(model))
+        products += np.tensordot(record.counts / model, record.products, 1)
+        return logarithm, products
 
-    def _slow(self, sizes: Floats) -> float:
-        factor, residual, regressors = self._whitened(sizes)
-        value = -float(np.sum(np.log(np.diag(factor))))
-        if regressors.size:
-            normal = regressors.T @ regressors
-            residual = residual - regressors @ np.linalg.solve(normal, regressors.T @ residual)
-            value -= 0.5 * float(np.linalg.slogdet(normal)[1])
-        return value - 0.5 * float(residual @ residual)
+    def log_likelihood(self, sizes: Floats) -> float:
+        """The logarithm of the likelihood, up to a constant."""
+        logarithm, products = self._whitened(sizes)
+        left = float(products[0, 0])
+        if self.record.is_followed:
+            normal, along = products[1:, 1:], products[1:, 0]
+            left -= float(along @ np.linalg.solve(normal, along))
+            logarithm += float(np.linalg.slogdet(normal)[1])
+        return -0.5 * (logarithm + left)
+
+    def traces(self, sizes: Floats) -> Traces:
+        """What the stretch of intervals follows from; regressors count for nothing in it."""
+        inverses = np.linalg.inv(self._factors(sizes))
+        whitened = inverses @ self._covariances @ inverses.swapaxes(-1, -2)  # type: ignore[attr-defined]
+        ratios = self._densities / self.density(sizes)  # type: ignore[attr-defined]
+        return traces_of(whitened, ratios, self.record.counts)
 
     def coefficients(self, sizes: Floats) -> tuple[Floats, Floats]:
         """What the regressors are multiplied by, and the standard deviations of that."""
-        _, residual, regressors = self._whitened(sizes)
-        inverse = np.linalg.inv(regressors.T @ regressors)
-        return inverse @ (regressors.T @ residual), np.sqrt(np.diag(inverse))
+        _, products = self._whitened(sizes)
+        inverse = np.linalg.inv(products[1:, 1:])
+        return inverse @ products[1:, 0], np.sqrt(np.diag(inverse))
 
 
 def scales_of(record: Record, parts: Sequence[Part]) -> Floats:
     """The size at which each part alone would make all of the noise where it is strongest."""
-    level = float(np.median(record.powers)) if len(record.powers) else 0.0
-    slow = float(np.mean(record.differences**2))
+    slow = float(np.sum(record.slow[:, 0] ** 2))
+    level = float(np.median(record.products[:, 0, 0])) if len(record.counts) else 0.0
     found = []
     for part in parts:
         if part.name == "white" and level > 0.0:
             found.append(math.sqrt(level))
         else:
-            found.append(math.sqrt(slow / float(part.covariances(1, record.block)[0])))
+            whole = np.trace(part.covariances(record), axis1=1, axis2=2).sum()
+            found.append(math.sqrt(slow / float(whole)))
     scales = np.array(found)
     if not np.all(scales > 0.0):
         raise FitError("the readings never change")

@@ -9,7 +9,7 @@ import pytest
 from tests.fit_coverage import TRIALS, coverage, fewest
 
 #: How many trials of each are affordable.
-AFFORDABLE = {"imu": 4, "imu_gauss_markov": 3, "receiver": 3}
+AFFORDABLE = {"imu": 4, "imu_gauss_markov": 3, "imu_basilisk": 4, "receiver": 3}
 USUAL = 15
 
 
