@@ -78,7 +78,8 @@ def read_manifest(path: Path) -> "Manifest":
 
 def _checked(path: Path, data: bytes) -> "Manifest":
     # The schema takes longer to import than a kept scene takes to load.
-    from sensor_models.scene.schema import Manifest, validated
+    from sensor_models.scene.schema import Manifest
+    from sensor_models.scene.tables import validated
 
     try:
         content = parse_toml(data, path)

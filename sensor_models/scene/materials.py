@@ -31,7 +31,8 @@ from sensor_models.scene.model import (
     SurfaceKind,
     SurfaceParameters,
 )
-from sensor_models.scene.schema import MaterialLibrary, MaterialTable, Surface, validated
+from sensor_models.scene.schema import MaterialLibrary, MaterialTable, Surface
+from sensor_models.scene.tables import validated
 
 #: Above it the base of a two-layer surface would send back more light at grazing incidence than it
 #: gets: the hemispherical albedo of the Oren-Nayar law with Fujii's correction passes 1 at 0.9735.

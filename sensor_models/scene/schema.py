@@ -2,74 +2,44 @@
 
 The JSON Schema in ``docs/scene.schema.json`` is made from these classes. They check each table
 by itself; conditions that need several tables or files are checked when the scene is assembled
-(``assembly``). All values are in SI units, except where a key names another unit (``_deg``,
-``_mm_h``).
+(``assembly``); ``tables`` has what they are made of.
 """
 
 import datetime
-import difflib
 import json
 import math
-import types
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    ValidationError,
-    model_validator,
+from pydantic import Field, model_validator
+
+from sensor_models.scene.tables import (
+    Array,
+    Color,
+    Integer32,
+    LightWavelength,
+    Name,
+    Pair,
+    Positive,
+    Scale,
+    Share,
+    Size2,
+    Size3,
+    Spectrum,
+    Table,
+    Vector,
+    Wavelength,
+    doc,
+    one_of,
 )
-
-from sensor_models.scene.errors import SceneError
-from sensor_models.scene.model import LONGEST_LIGHT
-
-
-def _one_or_three(given: Any) -> Any:
-    """One factor for all axes as three."""
-    number = isinstance(given, (int, float)) and not isinstance(given, bool)
-    return (given, given, given) if number else given
-
-
-_Array = Field(strict=False)  # TOML has lists where we have tuples
-
-Vector = Annotated[tuple[float, float, float], _Array]
-Pair = Annotated[tuple[float, float], _Array]
-Positive = Annotated[float, Field(gt=0.0, le=1e6)]
-Size3 = Annotated[tuple[Positive, Positive, Positive], _Array]
-Size2 = Annotated[tuple[Positive, Positive], _Array]
-Scale = Annotated[Size3, BeforeValidator(_one_or_three, json_schema_input_type=Positive | Size3)]
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
-Color = Annotated[tuple[Share, Share, Share], _Array]
-#: Of light: ultraviolet to far infrared.
-LightWavelength = Annotated[float, Field(ge=1e-7, le=LONGEST_LIGHT)]
-#: To the 12.5 mm of radars at 24 GHz.
-Wavelength = Annotated[float, Field(ge=1e-7, le=2e-2)]
-Spectrum = Annotated[tuple[Pair, ...], _Array]
-Integer32 = Annotated[int, Field(ge=0, le=2**31 - 1)]
-Name = Annotated[str, Field(min_length=1, max_length=200)]
-
-
-def _doc(text: str, default: Any = None, **known: Any) -> Any:
-    return Field(default=default, description=text, **known)
-
-
-class Table(BaseModel):
-    """A table of the manifest: unknown keys and wrong types are refused."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
 
 class Origin(Table):
     """The place on the Earth that the origin of the world is at (WGS 84)."""
 
-    latitude_deg: float = _doc("geodetic, north positive", ..., ge=-90.0, le=90.0)
-    longitude_deg: float = _doc("east positive", ..., ge=-180.0, le=180.0)
-    height: float = _doc("over the ellipsoid, m", 0.0, ge=-1e5, le=1e5)
-    heading_deg: float = _doc(
+    latitude_deg: float = doc("geodetic, north positive", ..., ge=-90.0, le=90.0)
+    longitude_deg: float = doc("east positive", ..., ge=-180.0, le=180.0)
+    height: float = doc("over the ellipsoid, m", 0.0, ge=-1e5, le=1e5)
+    heading_deg: float = doc(
         "azimuth of +y, clockwise from north; at 0, x points east", 0.0, ge=-360.0, le=360.0
     )
 
@@ -77,13 +47,13 @@ class Origin(Table):
 class World(Table):
     """What fills the world, and where on the Earth it is."""
 
-    gravity: Vector = _doc("m/s2, world frame", (0.0, 0.0, -9.80665))
-    magnetic_field: Vector = _doc("T, world frame", (0.0, 0.0, 0.0))
-    earth_field_date: datetime.date | None = _doc(
+    gravity: Vector = doc("m/s2, world frame", (0.0, 0.0, -9.80665))
+    magnetic_field: Vector = doc("T, world frame", (0.0, 0.0, 0.0))
+    earth_field_date: datetime.date | None = doc(
         "takes the magnetic field of the Earth at the origin on this date, such as 2026-07-01"
     )
-    medium: Name | None = _doc("the medium outside of all volumes; without it, vacuum")
-    origin: Origin | None = _doc("where the origin of the world is on the Earth")
+    medium: Name | None = doc("the medium outside of all volumes; without it, vacuum")
+    origin: Origin | None = doc("where the origin of the world is on the Earth")
 
     @model_validator(mode="after")
     def _check_field(self) -> "World":
@@ -98,10 +68,10 @@ class World(Table):
 class SkyTable(Table):
     """Light for cameras."""
 
-    preset: Literal["clear", "overcast", "night"] | None = _doc("spectra by formula")
-    sun_direction: Vector = _doc("toward the sun", (0.3, 0.2, 0.93))
-    sun_spectrum: Spectrum = _doc("pairs of wavelength in m and irradiance in W/m2/m", ())
-    sky_spectrum: Spectrum = _doc("pairs of wavelength in m and radiance in W/m2/sr/m", ())
+    preset: Literal["clear", "overcast", "night"] | None = doc("spectra by formula")
+    sun_direction: Vector = doc("toward the sun", (0.3, 0.2, 0.93))
+    sun_spectrum: Spectrum = doc("pairs of wavelength in m and irradiance in W/m2/m", ())
+    sky_spectrum: Spectrum = doc("pairs of wavelength in m and radiance in W/m2/sr/m", ())
 
     @model_validator(mode="after")
     def _check_values(self) -> "SkyTable":
@@ -126,38 +96,38 @@ class View(Table):
 
     position: Vector
     target: Vector
-    field_of_view_deg: float = _doc("horizontal", 60.0, ge=1.0, le=150.0)
+    field_of_view_deg: float = doc("horizontal", 60.0, ge=1.0, le=150.0)
 
 
 class Surface(Table):
     """The numbers of a surface in one band of wavelengths; beyond 1e-4 m they are a radar's."""
 
-    wavelength: Wavelength | None = _doc("m, that they were made for; without it, all light")
-    band: Annotated[tuple[Wavelength, Wavelength], _Array] | None = _doc(
+    wavelength: Wavelength | None = doc("m, that they were made for; without it, all light")
+    band: Annotated[tuple[Wavelength, Wavelength], Array] | None = doc(
         "m, limits between which they hold; without it, a tenth to either side of the wavelength"
     )
-    diffuse_reflectance: Share | None = _doc("share of the light that scatters back")
-    ior: float | None = _doc("real part of the refractive index", gt=0.0, le=1e5)
-    extinction: float | None = _doc("imaginary part of the refractive index", ge=0.0, le=1e5)
-    roughness_beckmann: float | None = _doc("rms slope of the top layer", ge=1e-4, le=1.0)
-    roughness_oren_nayar: float | None = _doc("facets of the base, rad", ge=0.0, le=1.5708)
-    retro_reflectance: float | None = _doc("1/sr toward the source", ge=0.0, le=1e6)
-    roughness_rms: float | None = _doc("of the height, m; for radars", ge=0.0, le=1.0)
+    diffuse_reflectance: Share | None = doc("share of the light that scatters back")
+    ior: float | None = doc("real part of the refractive index", gt=0.0, le=1e5)
+    extinction: float | None = doc("imaginary part of the refractive index", ge=0.0, le=1e5)
+    roughness_beckmann: float | None = doc("rms slope of the top layer", ge=1e-4, le=1.0)
+    roughness_oren_nayar: float | None = doc("facets of the base, rad", ge=0.0, le=1.5708)
+    retro_reflectance: float | None = doc("1/sr toward the source", ge=0.0, le=1e6)
+    roughness_rms: float | None = doc("of the height, m; for radars", ge=0.0, le=1.0)
 
 
 class MaterialTable(Table):
     """A surface material, either of the library with another look or one of its own."""
 
-    base: Name | None = _doc("name of a material of the library")
+    base: Name | None = doc("name of a material of the library")
     kind: Literal["lambert", "two_layer", "dielectric", "tabulated"] | None = None
-    two_way: bool = _doc("a two-layer surface transmits at the macro-angle, in and out", False)
-    color: Color | None = _doc("sRGB red, green, blue from 0 to 1, for cameras and pictures")
-    emission: Spectrum = _doc(
+    two_way: bool = doc("a two-layer surface transmits at the macro-angle, in and out", False)
+    color: Color | None = doc("sRGB red, green, blue from 0 to 1, for cameras and pictures")
+    emission: Spectrum = doc(
         "pairs of wavelength in m and radiance in W/m2/sr/m, of a lamp; for cameras", ()
     )
-    source: Name | None = _doc('where the numbers come from, or "estimate"')
-    surface: Annotated[tuple[Surface, ...], _Array] = _doc("one set for each known band", ())
-    brdf: Annotated[tuple[Name, ...], _Array] = _doc(
+    source: Name | None = doc('where the numbers come from, or "estimate"')
+    surface: Annotated[tuple[Surface, ...], Array] = doc("one set for each known band", ())
+    brdf: Annotated[tuple[Name, ...], Array] = doc(
         "files of OpenMATERIAL with the tables of a tabulated surface, relative to the manifest", ()
     )
 
@@ -170,8 +140,8 @@ class MaterialTable(Table):
 class TextureTable(Table):
     """A picture for cameras, laid along the axis that a face faces most, its middle at 0."""
 
-    image: Name = _doc("png or jpeg, relative to the manifest", ...)
-    size: Size2 = _doc("of the picture on the surface, m; it is repeated", ...)
+    image: Name = doc("png or jpeg, relative to the manifest", ...)
+    size: Size2 = doc("of the picture on the surface, m; it is repeated", ...)
 
 
 class Part(Table):
@@ -207,7 +177,7 @@ class Sphere(Table):
     """A sphere around the origin."""
 
     radius: Positive
-    segments: int = _doc("around the axis; half as many along it", 32, ge=3, le=4096)
+    segments: int = doc("around the axis; half as many along it", 32, ge=3, le=4096)
 
 
 class Cylinder(Table):
@@ -215,7 +185,7 @@ class Cylinder(Table):
 
     radius: Positive
     height: Positive
-    segments: int = _doc("around the axis", 32, ge=3, le=65536)
+    segments: int = doc("around the axis", 32, ge=3, le=65536)
     capped: bool = True
 
 
@@ -223,25 +193,25 @@ class Capsule(Table):
     """A cylinder around z with half a sphere at each end, its middle at the origin."""
 
     radius: Positive
-    height: Positive = _doc("of the cylinder, m", ...)
-    segments: int = _doc("around the axis", 32, ge=4, le=4096)
+    height: Positive = doc("of the cylinder, m", ...)
+    segments: int = doc("around the axis", 32, ge=4, le=4096)
 
 
 class Heightmap(Table):
     """A terrain around the origin; rows of a picture or list run along x, the first at +y."""
 
-    size: Size2 | None = _doc("m; without it that of the map, which only a GeoTIFF has")
-    image: Name | None = _doc("grey PNG of 8 or 16 bits, or GeoTIFF with heights")
-    low: float | None = _doc("height of black in a PNG, m; 0 without it")
-    high: float | None = _doc("height of white in a PNG, m; 1 without it")
-    origin: Pair | None = _doc(
+    size: Size2 | None = doc("m; without it that of the map, which only a GeoTIFF has")
+    image: Name | None = doc("grey PNG of 8 or 16 bits, or GeoTIFF with heights")
+    low: float | None = doc("height of black in a PNG, m; 0 without it")
+    high: float | None = doc("height of white in a PNG, m; 1 without it")
+    origin: Pair | None = doc(
         "of a GeoTIFF: easting and northing of the scene's origin on the map, m; without it the"
         " terrain lies around the origin"
     )
-    fill: float | None = _doc("height where a GeoTIFF knows none, m; without it there is a hole")
-    heights: Annotated[tuple[Annotated[tuple[float, ...], _Array], ...], _Array] | None = _doc("m")
-    formula: Annotated[str, Field(max_length=2000)] | None = _doc("height in m of x and y in m")
-    cells: Annotated[tuple[int, int], _Array] = _doc("of a formula, along x and y", (64, 64))
+    fill: float | None = doc("height where a GeoTIFF knows none, m; without it there is a hole")
+    heights: Annotated[tuple[Annotated[tuple[float, ...], Array], ...], Array] | None = doc("m")
+    formula: Annotated[str, Field(max_length=2000)] | None = doc("height in m of x and y in m")
+    cells: Annotated[tuple[int, int], Array] = doc("of a formula, along x and y", (64, 64))
 
     @property
     def is_map(self) -> bool:
@@ -250,7 +220,7 @@ class Heightmap(Table):
 
     @model_validator(mode="after")
     def _check_source(self) -> "Heightmap":
-        _one_of(self, ("image", "heights", "formula"))
+        one_of(self, ("image", "heights", "formula"))
         if not all(1 <= cells <= 65536 for cells in self.cells):
             raise ValueError("cells must be from 1 to 65536")
         for key in ("low", "high") if self.is_map else ("origin", "fill"):
@@ -269,30 +239,30 @@ _SHAPES = ("file", "plane", "box", "sphere", "cylinder", "capsule", "heightmap")
 class MeshTable(Table):
     """Triangles: exactly one of file, plane, box, sphere, cylinder, capsule and heightmap."""
 
-    file: Name | None = _doc("glb, gltf, obj, stl or ply, relative to the manifest")
+    file: Name | None = doc("glb, gltf, obj, stl or ply, relative to the manifest")
     plane: Plane | None = None
     box: Box | None = None
     sphere: Sphere | None = None
     cylinder: Cylinder | None = None
     capsule: Capsule | None = None
     heightmap: Heightmap | None = None
-    up: Literal["y", "z"] | None = _doc("the file's own axis; glTF has y, all others z")
-    scale: Positive = _doc("of the file's lengths", 1.0)
-    clip: Name | None = _doc("an animation of a glb or gltf, which changes the shape of the mesh")
-    postures: int | None = _doc(
+    up: Literal["y", "z"] | None = doc("the file's own axis; glTF has y, all others z")
+    scale: Positive = doc("of the file's lengths", 1.0)
+    clip: Name | None = doc("an animation of a glb or gltf, which changes the shape of the mesh")
+    postures: int | None = doc(
         "shapes over the clip, with blends between them; 60 a second without it", ge=2, le=129
     )
-    smooth: bool = _doc("interpolate normals between vertices", False)
-    material: Name | None = _doc("where no part or face says otherwise")
-    texture: TextureTable | None = _doc("where no part or file says otherwise")
-    parts: dict[Name, Part] = _doc("by the file's names of groups or materials", {})
-    faces: Annotated[tuple[FaceRange, ...], _Array] = ()
-    vertex_labels: Name | None = _doc("vertex property with label numbers; a face has its first's")
-    face_labels: Name | None = _doc("face property with label numbers (PLY)")
+    smooth: bool = doc("interpolate normals between vertices", False)
+    material: Name | None = doc("where no part or face says otherwise")
+    texture: TextureTable | None = doc("where no part or file says otherwise")
+    parts: dict[Name, Part] = doc("by the file's names of groups or materials", {})
+    faces: Annotated[tuple[FaceRange, ...], Array] = ()
+    vertex_labels: Name | None = doc("vertex property with label numbers; a face has its first's")
+    face_labels: Name | None = doc("face property with label numbers (PLY)")
 
     @model_validator(mode="after")
     def _check_shape(self) -> "MeshTable":
-        _one_of(self, _SHAPES)
+        one_of(self, _SHAPES)
         if self.file is None:
             for key in ("up", "vertex_labels", "face_labels"):
                 if getattr(self, key) is not None:
@@ -325,9 +295,9 @@ class Place(Table):
 class Pose(Table):
     """Where something is; the orientation as quaternion or as angles, not both."""
 
-    position: Vector = _doc("m", (0.0, 0.0, 0.0))
-    orientation: Annotated[tuple[float, float, float, float], _Array] | None = _doc("w, x, y, z")
-    roll_pitch_yaw_deg: Vector | None = _doc("turns about x, then y, then z of the outer frame")
+    position: Vector = doc("m", (0.0, 0.0, 0.0))
+    orientation: Annotated[tuple[float, float, float, float], Array] | None = doc("w, x, y, z")
+    roll_pitch_yaw_deg: Vector | None = doc("turns about x, then y, then z of the outer frame")
 
     @model_validator(mode="after")
     def _check_orientation(self) -> "Pose":
@@ -341,11 +311,11 @@ class InstanceTable(Pose):
 
     mesh: Name
     name: str = ""
-    entity_id: Integer32 | None = _doc("without it, the next number that is free, from 1 on")
+    entity_id: Integer32 | None = doc("without it, the next number that is free, from 1 on")
     label: Name | None = None
-    body: Name | None = _doc("the body that carries it")
-    scale: Scale = _doc("one factor, or one for each axis of the mesh", (1.0, 1.0, 1.0))
-    places: Annotated[tuple[Place, ...], _Array] = _doc("many copies, each with its entity id", ())
+    body: Name | None = doc("the body that carries it")
+    scale: Scale = doc("one factor, or one for each axis of the mesh", (1.0, 1.0, 1.0))
+    places: Annotated[tuple[Place, ...], Array] = doc("many copies, each with its entity id", ())
 
 
 _Word = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=100)]
@@ -355,10 +325,10 @@ class JointTable(Table):
     """How a body moves on its parent, or on the world; in the frame of the body."""
 
     name: _Word
-    kind: Literal["hinge", "slide", "ball"] = _doc("turns, shifts, or turns in any way", "hinge")
-    axis: Vector = _doc("of a hinge or slide", (0.0, 0.0, 1.0))
-    anchor: Vector = _doc("a point that a hinge or ball turns about, m", (0.0, 0.0, 0.0))
-    start: float = _doc("position at which the body has the pose given here, rad or m", 0.0)
+    kind: Literal["hinge", "slide", "ball"] = doc("turns, shifts, or turns in any way", "hinge")
+    axis: Vector = doc("of a hinge or slide", (0.0, 0.0, 1.0))
+    anchor: Vector = doc("a point that a hinge or ball turns about, m", (0.0, 0.0, 0.0))
+    start: float = doc("position at which the body has the pose given here, rad or m", 0.0)
 
     @model_validator(mode="after")
     def _check_axis(self) -> "JointTable":
@@ -370,40 +340,40 @@ class JointTable(Table):
 class ClipTable(Table):
     """When the meshes of a body with a clip have which shape."""
 
-    start: float = _doc("where in the clip the simulation begins, s", 0.0, ge=-1e6, le=1e6)
-    rate: float = _doc("seconds of the clip in a second", 1.0, ge=-1e3, le=1e3)
-    loop: bool = _doc("begins anew when it is over; else it stays at its end", True)
+    start: float = doc("where in the clip the simulation begins, s", 0.0, ge=-1e6, le=1e6)
+    rate: float = doc("seconds of the clip in a second", 1.0, ge=-1e3, le=1e3)
+    loop: bool = doc("begins anew when it is over; else it stays at its end", True)
 
 
 class BodyTable(Pose):
     """Something that moves; its pose in the world here holds until one comes from outside."""
 
     name: _Word
-    parent: Name | None = _doc("the body that carries it, given before it")
-    joints: Annotated[tuple[JointTable, ...], _Array] = _doc(
+    parent: Name | None = doc("the body that carries it, given before it")
+    joints: Annotated[tuple[JointTable, ...], Array] = doc(
         "how it moves on its parent or on the world, from there outwards", ()
     )
-    clip: ClipTable = _doc("when its meshes with a clip have which shape", ClipTable())
+    clip: ClipTable = doc("when its meshes with a clip have which shape", ClipTable())
 
 
 class MediumTable(Table):
     """What light passes through: a preset with its one measure, or numbers of its own."""
 
     preset: Literal["air", "fog", "rain", "snow", "dust"] | None = None
-    visibility: Positive | None = _doc("meteorological visibility of air or fog, m")
-    rate_mm_h: float | None = _doc("water that rain or snow brings, mm/h", ge=0.0, le=500.0)
-    concentration: float | None = _doc("of dust, kg/m3", ge=0.0, le=1.0)
-    wavelength: LightWavelength | None = _doc("that a preset is for, m; 905e-9 without it")
-    band: Annotated[tuple[LightWavelength, LightWavelength], _Array] | None = _doc(
+    visibility: Positive | None = doc("meteorological visibility of air or fog, m")
+    rate_mm_h: float | None = doc("water that rain or snow brings, mm/h", ge=0.0, le=500.0)
+    concentration: float | None = doc("of dust, kg/m3", ge=0.0, le=1.0)
+    wavelength: LightWavelength | None = doc("that a preset is for, m; 905e-9 without it")
+    band: Annotated[tuple[LightWavelength, LightWavelength], Array] | None = doc(
         "limits of the wavelengths that it is known for, m; those of its preset, or all light"
     )
-    absorption: float | None = _doc("extinction, 1/m", ge=0.0, le=1e6)
-    return_shape: float | None = _doc("of the gamma law of first returns", gt=0.0, le=1e3)
-    return_scale: float | None = _doc("of the gamma law of first returns, m", gt=0.0, le=1e6)
-    return_probability: Share | None = _doc("share of the pulses with a return from the medium")
-    ior: float | None = _doc("refractive index", ge=1.0, le=10.0)
-    backscatter: float | None = _doc("1/sr; without it, from the extinction", ge=0.0, le=1e6)
-    lidar_ratio: float | None = _doc("extinction over backscatter, sr", gt=0.0, le=1e4)
+    absorption: float | None = doc("extinction, 1/m", ge=0.0, le=1e6)
+    return_shape: float | None = doc("of the gamma law of first returns", gt=0.0, le=1e3)
+    return_scale: float | None = doc("of the gamma law of first returns, m", gt=0.0, le=1e6)
+    return_probability: Share | None = doc("share of the pulses with a return from the medium")
+    ior: float | None = doc("refractive index", ge=1.0, le=10.0)
+    backscatter: float | None = doc("1/sr; without it, from the extinction", ge=0.0, le=1e6)
+    lidar_ratio: float | None = doc("extinction over backscatter, sr", gt=0.0, le=1e4)
 
 
 class VolumeTable(Pose):
@@ -419,55 +389,25 @@ class VolumeTable(Pose):
 class Manifest(Table):
     """A scene."""
 
-    format: Literal[1] = _doc("version of this format", ...)
+    format: Literal[1] = doc("version of this format", ...)
     name: Name
     description: str = ""
     world: World = World()
     sky: SkyTable = SkyTable()
     view: View | None = None
-    labels: dict[Name, Integer32] = _doc("numbers of semantic labels", {})
-    materials: dict[Name, MaterialTable] = _doc("in addition to those of the library", {})
-    media: dict[Name, MediumTable] = {}
-    meshes: dict[Name, MeshTable] = {}
-    bodies: Annotated[tuple[BodyTable, ...], _Array] = ()
-    instances: Annotated[tuple[InstanceTable, ...], _Array] = ()
-    volumes: Annotated[tuple[VolumeTable, ...], _Array] = ()
+    labels: dict[Name, Integer32] = doc("numbers of semantic labels", {})
+    materials: dict[Name, MaterialTable] = doc("in addition to those of the library", {})
+    media: dict[Name, MediumTable] = doc("by their names", {})
+    meshes: dict[Name, MeshTable] = doc("by their names", {})
+    bodies: Annotated[tuple[BodyTable, ...], Array] = ()
+    instances: Annotated[tuple[InstanceTable, ...], Array] = ()
+    volumes: Annotated[tuple[VolumeTable, ...], Array] = ()
 
 
 class MaterialLibrary(Table):
     """The file of the library of materials."""
 
     materials: dict[Name, MaterialTable]
-
-
-def validated(table: type[Table], content: dict[str, Any], file: Path) -> Any:
-    """The content of a TOML file as a table, or the first thing that is wrong with it."""
-    _refuse_large_integers(content, file)
-    try:
-        return table.model_validate(content)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise SceneError(file, key_text(first["loc"]), _reason(table, first)) from error
-
-
-def _refuse_large_integers(content: dict[str, Any], file: Path) -> None:
-    """Refuse integers that TOML does not have; Python does not even write very large ones."""
-    waiting: list[tuple[tuple[int | str, ...], Any]] = [((), content)]
-    while waiting:
-        path, value = waiting.pop()
-        if isinstance(value, dict):
-            waiting += [((*path, key), item) for key, item in value.items()]
-        elif isinstance(value, list):
-            waiting += [((*path, place), item) for place, item in enumerate(value)]
-        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
-            reason = f"is an integer of {value.bit_length()} bits, allowed are 64 with the sign"
-            raise SceneError(file, key_text(path), reason)
-
-
-def key_text(path: Sequence[int | str]) -> str:
-    """A place in a manifest as people write it: ``instances[3].position[0]``."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return text.lstrip(".")
 
 
 def json_schema() -> str:
@@ -490,49 +430,3 @@ def _compact(schema: Any) -> Any:
         for key, value in schema.items()
         if not (key == "title" and isinstance(value, str))
     }
-
-
-#: TOML's words for what Python calls otherwise.
-_WORDS = {"tuple_type": "must be a list", "model_type": "must be a table"}
-_WORDS |= {"dict_type": "must be a table", "string_type": "must be a text"}
-
-
-def _reason(table: type[Table], error: Any) -> str:
-    if error["type"] == "missing":
-        return "is missing"
-    if error["type"] == "extra_forbidden":
-        known = list(_table_at(table, error["loc"][:-1]).model_fields)
-        close = difflib.get_close_matches(str(error["loc"][-1]), known, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        return f"is unknown, known: {', '.join(known)}{hint}"
-    if error["type"] in _WORDS:
-        return _WORDS[error["type"]]
-    message = str(error["msg"]).removeprefix("Value error, ")
-    message = message.replace("Input should", "must").replace("Tuple should", "must")
-    if error["type"] == "value_error" or isinstance(error["input"], (dict, list, tuple)):
-        return message
-    return f"{message}, not {error['input']!r}"
-
-
-def _table_at(table: type[Table], path: Sequence[int | str]) -> type[Table]:
-    """The class of the table at a place."""
-    for part in path:
-        if part in table.model_fields:
-            table = _table_in(table.model_fields[str(part)].annotation) or table
-    return table
-
-
-def _table_in(annotation: Any) -> type[Table] | None:
-    """The first table class that an annotation speaks of."""
-    if isinstance(annotation, type) and issubclass(annotation, Table):
-        return annotation
-    if get_origin(annotation) in (tuple, dict, Annotated, Union, types.UnionType):
-        return next(filter(None, map(_table_in, get_args(annotation))), None)
-    return None
-
-
-def _one_of(table: Table, keys: tuple[str, ...]) -> None:
-    given = [key for key in keys if getattr(table, key) is not None]
-    if len(given) != 1:
-        found = " and ".join(given) or "none"
-        raise ValueError(f"needs exactly one of {', '.join(keys)}, has {found}")

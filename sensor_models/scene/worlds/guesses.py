@@ -17,7 +17,7 @@ from sensor_models._places import data_files
 from sensor_models.core.toml_files import TomlError, read_toml
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.materials import find_material, material_library
-from sensor_models.scene.schema import Name, Share, Table, validated
+from sensor_models.scene.tables import Name, Share, Table, validated
 from sensor_models.scene.worlds.rules import FILE
 
 #: What the source of a guessed material begins with.

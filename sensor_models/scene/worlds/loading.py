@@ -46,7 +46,8 @@ def scene_of(path: Path, data: bytes, options: WorldOptions) -> "tuple[Scene, Wo
 
 def manifest_of(world: "World") -> "Manifest":
     """The manifest that stands for a world."""
-    from sensor_models.scene.schema import Manifest, validated
+    from sensor_models.scene.schema import Manifest
+    from sensor_models.scene.tables import validated
 
     manifest: Manifest = validated(Manifest, world.content, world.path)
     return manifest

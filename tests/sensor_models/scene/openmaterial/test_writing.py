@@ -17,7 +17,8 @@ from sensor_models.scene.openmaterial.documents import parsed
 from sensor_models.scene.openmaterial.materials import material_table, read_properties
 from sensor_models.scene.openmaterial.tables import Verdict
 from sensor_models.scene.openmaterial.writing import MAPPING, is_bulk
-from sensor_models.scene.schema import MaterialTable, validated
+from sensor_models.scene.schema import MaterialTable
+from sensor_models.scene.tables import validated
 from sensor_models.scene.worlds.files import Files
 from sensor_models.tools.pictures.scene_command import main
 from tests.sensor_models.scene.test_brdf import drawn
