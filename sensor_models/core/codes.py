@@ -4,9 +4,9 @@ Model: ``kernels.inertial.corruption`` (CORR).
 """
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sensor_models.core.quantities import NO_LIMIT, ParameterError
+from sensor_models.core.quantities import NO_LIMIT, ParameterError, choice, integer
 from sensor_models.kernels.inertial import corruption as kernel
 
 
@@ -19,6 +19,27 @@ class RoundingMode(IntEnum):
     round = kernel.ROUND
 
 
+def rounding_mode() -> Any:
+    """Declare which code a value between two codes becomes."""
+    return choice(
+        RoundingMode.toward_zero,
+        "Which code a value between two codes becomes; round takes halves away from 0",
+        name="discretization.mode",
+    )
+
+
+def bits_of_codes() -> Any:
+    """Declare the number of bits of a code."""
+    return integer(
+        0,
+        "Number of bits of a code, instead of a step: 2^bits codes from saturation.min to "
+        "saturation.max; 0 for none",
+        minimum=0,
+        maximum=32,
+        name="discretization.bits",
+    )
+
+
 class Grid(NamedTuple):
     """Where codes lie: at ``anchor`` and all multiples of ``step`` from there; 0 for none."""
 
@@ -27,6 +48,14 @@ class Grid(NamedTuple):
 
 
 NO_GRID = Grid(0.0)
+
+
+def bits_without_limits(bits: int, name: str) -> ParameterError:
+    """The error of a signal that has no limits to spread bits between."""
+    return ParameterError(
+        f"discretization.bits = {bits} needs saturation.min.{name} and saturation.max.{name},"
+        " allowed is 0 without them"
+    )
 
 
 def grid_of_bits(lower: float, upper: float, bits: int) -> Grid:

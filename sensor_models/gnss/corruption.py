@@ -11,14 +11,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.core.codes import NO_GRID, Grid, RoundingMode, grid_of_bits, legal_limits
+from sensor_models.core.codes import (
+    NO_GRID,
+    Grid,
+    RoundingMode,
+    bits_of_codes,
+    bits_without_limits,
+    grid_of_bits,
+    legal_limits,
+    rounding_mode,
+)
 from sensor_models.core.quantities import (
     NO_LIMIT,
     ParameterError,
     boolean,
     check,
-    choice,
-    integer,
     real,
 )
 from sensor_models.gnss.parameters import EAST_NORTH_UP
@@ -62,11 +69,7 @@ class ReportErrors:
     discretization_on: bool = boolean(
         False, "Whether position and velocity are rounded to codes", name="discretization.on"
     )
-    discretization_mode: RoundingMode = choice(
-        RoundingMode.toward_zero,
-        "Which code a value between two codes becomes; round takes halves away from 0",
-        name="discretization.mode",
-    )
+    discretization_mode: RoundingMode = rounding_mode()
     discretization_lsb_angle: tuple[float, float] = real(
         (0.0, 0.0),
         "rad",
@@ -90,14 +93,7 @@ class ReportErrors:
         components=EAST_NORTH_UP,
         name="discretization.lsb.velocity",
     )
-    discretization_bits: int = integer(
-        0,
-        "Number of bits of a code, instead of a step: 2^bits codes from saturation.min to "
-        "saturation.max; 0 for none",
-        minimum=0,
-        maximum=32,
-        name="discretization.bits",
-    )
+    discretization_bits: int = bits_of_codes()
     saturation_on: bool = boolean(
         False, "Whether what is reported is limited", name="saturation.on"
     )
@@ -181,10 +177,7 @@ class ReportErrors:
             return Grid(signal.lsb)
         lowest, highest = max(signal.lower, -signal.own), min(signal.upper, signal.own)
         if not -NO_LIMIT < lowest <= highest < NO_LIMIT:
-            raise ParameterError(
-                f"discretization.bits = {self.discretization_bits} needs saturation.min."
-                f"{signal.name} and saturation.max.{signal.name}, allowed is 0 without them"
-            )
+            raise bits_without_limits(self.discretization_bits, signal.name)
         return grid_of_bits(lowest, highest, self.discretization_bits)
 
     def limits(self, signal: _Signal) -> tuple[float, float]:

@@ -3,7 +3,16 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sensor_models.core.codes import NO_GRID, Grid, RoundingMode, grid_of_bits, legal_limits
+from sensor_models.core.codes import (
+    NO_GRID,
+    Grid,
+    RoundingMode,
+    bits_of_codes,
+    bits_without_limits,
+    grid_of_bits,
+    legal_limits,
+    rounding_mode,
+)
 from sensor_models.core.quantities import (
     NO_LIMIT,
     ParameterError,
@@ -181,11 +190,7 @@ class TriaxialParameters:
     discretization_on: bool = boolean(
         False, "Whether the signal is rounded to codes", name="discretization.on"
     )
-    discretization_mode: RoundingMode = choice(
-        RoundingMode.toward_zero,
-        "Which code a value between two codes becomes; round takes halves away from 0",
-        name="discretization.mode",
-    )
+    discretization_mode: RoundingMode = rounding_mode()
     discretization_lsb: tuple[float, float, float] = real(
         ZERO,
         "{u}",
@@ -194,14 +199,7 @@ class TriaxialParameters:
         components=XYZ,
         name="discretization.lsb",
     )
-    discretization_bits: int = integer(
-        0,
-        "Number of bits of a code, instead of a step: 2^bits codes from saturation.min to "
-        "saturation.max; 0 for none",
-        minimum=0,
-        maximum=32,
-        name="discretization.bits",
-    )
+    discretization_bits: int = bits_of_codes()
     saturation_on: bool = boolean(
         False, "Whether the output is limited by the saturation limits", name="saturation.on"
     )
@@ -315,9 +313,6 @@ class TriaxialParameters:
                 and self.discretization_bits > 0
                 and not self._has_range(axis)
             ):
-                raise ParameterError(
-                    f"discretization.bits = {self.discretization_bits} needs saturation.min."
-                    f"{XYZ[axis]} and saturation.max.{XYZ[axis]}, allowed is 0 without them"
-                )
+                raise bits_without_limits(self.discretization_bits, XYZ[axis])
         for axis in range(3):
             self.limits(axis)

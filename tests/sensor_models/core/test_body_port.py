@@ -402,6 +402,42 @@ def test_the_port_of_other_sensors_gives_the_states_of_compiled_steps(body, stat
             assert completed.revised is None
 
 
+class AskingPort(BodyPort):
+    """One that asks its kernel for every state."""
+
+    def _says_nothing_new(self, given):
+        return False
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("body", MODES.values(), ids=MODES)
+def test_states_that_say_nothing_new_are_those_that_the_kernel_gives(body, seed):
+    """Inputs that change or stay, some given twice or refused, on a port that was saved between."""
+    random = np.random.default_rng(seed)
+    told, also_told = [], []
+    quick, asking = BodyPort(body, told.append), AskingPort(body, also_told.append)
+    state, time, skipped = AT_REST.copy(), 0.0, 0
+    for number in range(60):
+        for part in (POSITION, VELOCITY, RATE):
+            if random.random() < 0.15:
+                state[part] = random.integers(-1, 2, 3)
+        if random.random() < 0.1:
+            state[ORIENTATION] = random.choice([[1.0, 0, 0, 0], [0, 0, 1.0, 0], [0, -1.0, 0, 0]])
+        skipped += quick._says_nothing_new(state)
+        one, other = (port.complete(time, state.copy()) for port in (quick, asking))
+        assert one.state.tobytes() == other.state.tobytes()
+        assert np.array_equal(one.revised, other.revised)
+        if random.random() < 0.9:  # else the step is refused
+            quick.keep()
+            asking.keep()
+        assert quick.state.tobytes() == asking.state.tobytes()
+        if number == 40:
+            quick = quick.restored(quick.state)
+        time += 0.01 * random.integers(0, 2)
+    assert told == also_told
+    assert skipped > 3 or body.policy != AUTO.policy
+
+
 def test_a_saved_state_that_remembers_nonsense_is_refused():
     step = Step(gyroscope(), FMI_RULE)
     step.observe(0.0)
