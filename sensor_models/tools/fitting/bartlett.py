@@ -40,10 +40,12 @@ class Traces:
 
     def without(self, place: int) -> "Traces":
         """Those of the other parameters."""
-        parts = (self.two, self.three, self.four)
-        for axis in range(4):
-            parts = tuple(np.delete(p, place, axis) if axis < p.ndim else p for p in parts)
-        return Traces(*parts)
+        kept = np.delete(np.arange(len(self.two)), place)
+
+        def of_kept(traces: Floats) -> Floats:
+            return np.asarray(traces[np.ix_(*[kept] * traces.ndim)])
+
+        return Traces(of_kept(self.two), of_kept(self.three), of_kept(self.four))
 
     def excess(self) -> float:
         """ε_p of all parameters."""

@@ -123,7 +123,7 @@ def common_step(planes: Sequence[Plane], steps: Sequence[float]) -> float:
 
     def agreement(step: float) -> float:
         turns = [np.exp(2j * math.pi * plane.ranges / step).mean() for plane in planes]
-        return min(abs(turn) for turn in turns)
+        return float(min(abs(turn) for turn in turns))
 
     middle = float(np.median(seen))
     reached = agreement(middle)

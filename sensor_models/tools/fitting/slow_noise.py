@@ -77,7 +77,7 @@ class Record:
     @property
     def is_followed(self) -> bool:
         """Whether the readings follow something that is known."""
-        return self.slow.shape[1] > 1
+        return bool(self.slow.shape[1] > 1)
 
 
 def record_of(
