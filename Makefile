@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 .PHONY: help demo docs validate test test-standalone test-lowest setup-tests exports interfaces \
-	fuzz mutants lint bench fmus format clean
+	fuzz mutants lint bench fmus release format clean
 
 help:
 	@echo "make demo    build the FMUs for this processor, drive through the yard, write a report"
@@ -22,6 +22,7 @@ help:
 	@echo "make interfaces   write down the variables of all FMUs, which a test compares them with"
 	@echo "make bench   measure the speed bars against their peers, and install what these need"
 	@echo "make fmus    build the FMUs into build/fmus, for all x86-64 processors since 2009"
+	@echo "make release [SIGN=KEY]   wheel, sources, FMUs and their digests in build/release"
 	@echo "make format  put the code into the form that lint checks"
 	@echo "make clean   remove what was built and installed here"
 
@@ -47,6 +48,10 @@ $(VENV)/bench-installed: $(VENV)/installed
 
 fmus: $(VENV)/demo-installed
 	$(BIN)/python build_fmus.py --ssp $(LEVELS)
+
+# Steps around it: CONTRIBUTING.md, "Releases".
+release: $(VENV)/installed
+	$(BIN)/python -m fmus.building.release build/release $(if $(SIGN),--sign $(SIGN))
 
 # All rows and presets: some minutes, and what the project keeps of them is written anew.
 validate: $(VENV)/demo-installed

@@ -80,6 +80,8 @@ TOOLS: Mapping[str, Tool] = {
         lambda: shutil.which("protoc") is not None,
         ("protobuf-compiler",),
     ),
+    "git": Tool("what a release is made of", lambda: shutil.which("git") is not None, ("git",)),
+    "GnuPG": Tool("signatures of releases", lambda: shutil.which("gpg") is not None, ("gnupg",)),
     "RTKLIB": Tool(
         "RINEX files judged by RTKLIB", lambda: shutil.which("rnx2rtkp") is not None, ("rtklib",)
     ),

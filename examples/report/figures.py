@@ -139,7 +139,7 @@ def radar_map() -> go.Figure:
     figure.update_yaxes(title="ahead / m", range=[0.0, AHEAD], scaleanchor="x", constrain="domain")
     for update in (figure.update_xaxes, figure.update_yaxes):
         update(showgrid=False, zeroline=False)
-    return figure.update_layout(height=520, legend=_legend_above())
+    return figure.update_layout(height=520, legend=_legend_above(), showlegend=True)
 
 
 def pulse() -> go.Figure:
@@ -169,7 +169,7 @@ def sky(fixes: Fixes) -> go.Figure:
         radialaxis={"range": [0, 90], "tickvals": [30, 60, mask], "angle": 225, "tickangle": 45,
                     "ticktext": ["60\u00b0", "30\u00b0", f"{fixes.sky['mask']:.0f}\u00b0"]},
     )  # fmt: skip
-    return figure.update_layout(height=430, legend=_legend_above())
+    return figure.update_layout(height=430, legend=_legend_above(), showlegend=True)
 
 
 # ---- over time ---------------------------------------------------------------------------------

@@ -14,6 +14,11 @@ import build_fmus
 from sensor_models import catalog
 from sensor_models.core.spec import scalars_of
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 ROOT = Path(build_fmus.__file__).parent
 
 
@@ -72,6 +77,17 @@ def test_wheel_example_draws_and_records(fmu_directory: Path, tmp_path: Path) ->
         (pyarrow.compute.field("time") > 7.05) & (pyarrow.compute.field("time") < 7.95)
     )
     assert len(set(stuck["position"].to_pylist())) == 1
+
+
+def test_extras_that_documents_name_exist() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+        "optional-dependencies"
+    ]
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    named = re.findall(r"""pip install [^\n]*?["'](?:sensor-fmus|\.)\[([\w,]+)\]""", text)
+    assert len(named) >= 5
+    assert {extra for names in named for extra in names.split(",")} <= extras.keys()
 
 
 def test_readme_shows_every_fmu() -> None:
