@@ -4,8 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help demo docs validate test test-standalone test-lowest setup-tests exports interfaces \
-	fuzz mutants lint bench fmus release format clean
+.PHONY: help demo docs validate test test-standalone test-aarch64 test-lowest setup-tests exports \
+	interfaces fuzz mutants lint bench fmus release format clean
 
 help:
 	@echo "make demo    build the FMUs for this processor, drive through the yard, write a report"
@@ -14,6 +14,7 @@ help:
 	@echo "make validate  run the FMUs against published measurements, and write results and documents"
 	@echo "make docs    make the site of the documents in build/site"
 	@echo "make test-standalone   build every FMU standalone, and run each where there is nothing"
+	@echo "make test-aarch64   run sensors of FMI 3.0 on an emulated ARM, on Debian and its relatives"
 	@echo "make test-lowest   test with the lowest versions of all packages that are declared"
 	@echo "make fuzz    look for crashes with random calls and scenes, for long"
 	@echo "make mutants put small errors into kernels, to see whether tests notice, for long"
@@ -77,6 +78,11 @@ test:
 # The tests of standalone FMUs with all of them: minutes of building more, so not at each run.
 test-standalone: $(VENV)/installed
 	$(BIN)/python -m pytest --all-standalone tests/masters/test_standalone.py
+
+# Not at each run: 150 MB of programs for ARM, and an emulator is 10 to 30 times slower.
+test-aarch64: $(VENV)/installed
+	$(BIN)/python -m tests.arm64
+	$(BIN)/python -m pytest tests/masters/test_aarch64.py
 
 # Not at each run: another environment, for which all kernels are compiled.
 LOWEST := .venv-lowest

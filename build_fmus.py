@@ -17,6 +17,9 @@ machines that have no Python (``fmus/building/standalone``).
 
 With ``--fmi 3`` they are FMUs of FMI 3.0, in a directory of their own; ``--fmi both`` builds both.
 
+With ``--modelica`` and ``--simulink`` what helps these tools to import the FMUs is written, too
+(``fmus/building/importers``).
+
 With ``--docs`` nothing is built: the reference pages, which each FMU has in its ``documentation``,
 are written to a directory.
 
@@ -48,7 +51,8 @@ import sensor_models
 from fmus.binding import compile as binding
 from fmus.binding.fmu_loader import OPTIONAL
 from fmus.building import project, versions
-from fmus.building.kernel_libraries import carriers_of, carry
+from fmus.building.importers import add_importers, write_for_importers
+from fmus.building.kernel_libraries import carried_for, carriers_of, carry
 from fmus.building.reference import reference_page, write_pages
 from fmus.building.reference_results import write_reference_results
 from fmus.building.smoke_test import related_files
@@ -62,8 +66,7 @@ from fmus.fmi.base import FmuBase
 from fmus.tools.systems import DescriptionError, System, fmu_place, package, read_system
 from fmus.tools.validation.card import validation_card
 from sensor_models._digest import sources
-from sensor_models._levels import LEVELS, host_level
-from sensor_models.kernels.object_files import TRIPLES
+from sensor_models._levels import ARM_LINUX, LEVELS, host_level
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.manifest import MANIFEST_NAME
 from sensor_models.scene.worlds.dynamics import dynamics_of
@@ -80,8 +83,13 @@ LEVELS_VARIABLE = "SENSOR_FMUS_LEVELS"
 #: The levels as the command line names them.
 SHORT_LEVELS = {level.rpartition("-")[2]: level for level in LEVELS}
 
-#: What Python calls the platforms.
-SYSTEMS = {"linux64": "linux", "win64": "win32", "darwin64": "darwin"}
+#: What requirements call the platforms.
+MARKERS = {
+    "linux64": 'sys_platform == "linux"',
+    "win64": 'sys_platform == "win32"',
+    "darwin64": 'sys_platform == "darwin"',
+    ARM_LINUX: 'platform_machine == "aarch64"',
+}
 
 #: Packed into the resources beside the packages.
 LOADER_FILES = ("fmu_loader.py", "locate_python.py")
@@ -109,7 +117,7 @@ def requirements(model: type[FmuBase], compiling: Sequence[str] = ()) -> list[st
     found = [requirement for name, requirement in known.items() if name in wanted]
     others = (package for package in model.PACKAGES if package not in known)
     found += [p if re.search("[<>=]", p) else f"{p}>=0" for p in others]
-    numba = {p: f'; sys_platform == "{system}"' for p, system in SYSTEMS.items()} | {"": ""}
+    numba = {p: f"; {marker}" for p, marker in MARKERS.items()} | {"": ""}
     return found + [f"{known['numba']}{numba[platform]}" for platform in compiling]
 
 
@@ -278,10 +286,12 @@ def build(
         check_possible(python, platforms, binding.host_platform())
     say = _say_nothing if quiet else _say
     place = python_place(python)
-    libraries = binding.compile_or_tell(BINDING_CACHE, platforms, say)
+    shown = versions.platforms_of(interface, platforms)
+    libraries = binding.compile_or_tell(BINDING_CACHE, shown, say)
     scenes = built_in_scenes() if scenes is None else scenes
     chosen = chosen_levels(levels)
-    compiling = [p for p in libraries if p not in TRIPLES] if chosen else [""]
+    carried = carried_for(chosen, libraries)
+    compiling = [p for p in libraries if p not in carried] if chosen else [""]
     contents = {
         source.model.model_name: dict(resource_files(source, place, scenes, compiling, interface))
         for source in wanted
@@ -293,8 +303,8 @@ def build(
     files = []
     for number, source in enumerate(wanted, 1):
         name = source.model.model_name
-        carried = {f"resources/{place}": content for place, content in kernels[name].items()}
-        resources = contents[name] | carried
+        own = {f"resources/{place}": content for place, content in kernels[name].items()}
+        resources = contents[name] | own
         if standalone:
             resources = Standalone(KERNELS, say).resources(source, resources)
         files.append(write_fmu(source, libraries, resources, output, interface, faults))
@@ -330,6 +340,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--docs", type=Path, metavar="DIR", help="write the reference pages and stop"
     )
+    add_importers(parser)
     parser.add_argument(
         "--reference-results",
         type=Path,
@@ -420,12 +431,15 @@ def make(options: argparse.Namespace, known: dict[str, Source], names: Sequence[
             name, manifest = named_scene(options.scene)
             scenes[name] = manifest
             known |= sources_for(name, manifest)
+        for place in write_for_importers(options, {name: known[name].model for name in names}):
+            print(place)
         if options.docs:
             print(write_pages([known[name].model for name in names], options.docs))
             return 0
         system = read_ssp_source(options.ssp, known) if options.ssp else None
         outputs = versions.outputs_of(options)
-        for interface, directory in outputs.items():
+        # FMI 3.0 first: its kernels are for more platforms, and those of FMI 2.0 among them.
+        for interface, directory in reversed(outputs.items()):
             build(
                 [known[name] for name in names],
                 directory,

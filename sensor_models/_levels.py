@@ -1,7 +1,11 @@
-"""The processors that libraries of kernels are made for: the levels of x86-64.
+"""The processors that libraries of kernels are made for: the levels of x86-64, and 64-bit ARM.
 
 Each level names the instructions that all of its processors have, and LLVM knows it as a processor:
 v2 SSE4.2 and POPCNT, v3 AVX2, FMA and BMI2, v4 AVX-512 (F, BW, CD, DQ, VL).
+
+For Linux on ARM there is one level, which all of its 64-bit processors have. Numba compiles for the
+machine that it runs on only, so LLVM makes the library from what was optimised for v2, whose
+vectors are as wide (128 bits).
 
 Source: System V Application Binary Interface, AMD64 supplement, table 3.1.
 """
@@ -9,6 +13,7 @@ Source: System V Application Binary Interface, AMD64 supplement, table 3.1.
 import os
 import platform
 import sys
+from collections.abc import Iterable
 
 #: The lowest first.
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
@@ -18,13 +23,28 @@ LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4")
 #: any case, and with them a lidar's frame takes an eighth less time.
 FEATURES = {"x86-64-v4": "-prefer-256-bit"}
 
+#: FMI's name of Linux on ARM, its only level, and the level of x86-64 that it is made from.
+ARM_LINUX, ARM_LEVEL, ARM_IS_MADE_FROM = "aarch64-linux", "armv8-a", LEVELS[0]
+
 _PLATFORMS = {"linux": "linux64", "win32": "win64", "darwin": "darwin64"}
 
 
 def this_platform() -> str:
-    """FMI's name for this machine, "" if it is no x86-64."""
+    """FMI's name for this machine, "" if no libraries are made for its processor."""
+    if sys.platform == "linux" and platform.machine() == "aarch64":
+        return ARM_LINUX
     is_x86 = platform.machine().lower() in ("x86_64", "amd64") and sys.maxsize > 2**32
     return _PLATFORMS.get(sys.platform, "") if is_x86 else ""
+
+
+def levels_of(platform_name: str) -> tuple[str, ...]:
+    """The levels of a platform's processors, the lowest first."""
+    return (ARM_LEVEL,) if platform_name == ARM_LINUX else LEVELS
+
+
+def platforms_at(level: str, platforms: Iterable[str]) -> list[str]:
+    """Those of some platforms that get a library from what is compiled for a level of x86-64."""
+    return [p for p in platforms if p != ARM_LINUX or level == ARM_IS_MADE_FROM]
 
 
 def variables_of(level: str) -> dict[str, str]:
@@ -42,7 +62,7 @@ def chosen_for_numba() -> str:
 
 def host_level() -> str:
     """The best level that this processor has, "" if it has none; by LLVM, for builds."""
-    if not this_platform():
+    if this_platform() in ("", ARM_LINUX):
         return ""
     from llvmlite import binding
 

@@ -67,6 +67,7 @@ def test_every_platform_is_in_the_fmu(tmp_path: Path) -> None:
     assert magic["linux64"] == b"\x7fELF"
     assert magic["win64"][:2] == b"MZ"
     assert magic["darwin64"] == b"\xca\xfe\xba\xbe"
+    assert list(magic) == ["darwin64", "linux64", "win64"]  # FMI 2.0 has no folder for others
 
 
 def test_universal_library_holds_both_processors_where_its_table_says(tmp_path: Path) -> None:

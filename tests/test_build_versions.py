@@ -9,7 +9,8 @@ import pytest
 import xmlschema
 
 import build_fmus
-from fmus.building.versions import binaries_of, outputs_of
+from fmus.binding import compile as binding
+from fmus.building.versions import binaries_of, outputs_of, platforms_of
 from fmus.fmi.arrays import Interface
 from fmus.fmi.terminals import terminals
 
@@ -51,7 +52,8 @@ def test_what_does_not_go_together_is_refused(
 
 def test_libraries_are_in_the_folders_of_the_version(tmp_path: Path) -> None:
     libraries = {}
-    for name, suffix in (("linux64", ".so"), ("win64", ".dll"), ("darwin64", ".dylib")):
+    suffixes = {"linux64": ".so", "win64": ".dll", "darwin64": ".dylib"}
+    for name, suffix in suffixes.items():
         libraries[name] = tmp_path / f"{name}{suffix}"
         libraries[name].write_bytes(name.encode())
     assert binaries_of(IMU, Interface.fmi2, libraries) == {
@@ -65,6 +67,16 @@ def test_libraries_are_in_the_folders_of_the_version(tmp_path: Path) -> None:
         "binaries/x86_64-darwin/Imu.dylib": b"darwin64",
         "binaries/aarch64-darwin/Imu.dylib": b"darwin64",
     }
+    arm = {"aarch64-linux": libraries["linux64"]}
+    assert binaries_of(IMU, Interface.arrays, arm) == {"binaries/aarch64-linux/Imu.so": b"linux64"}
+
+
+def test_linux_on_arm_is_a_platform_of_fmi_3_only(capsys: pytest.CaptureFixture[str]) -> None:
+    every = list(binding.TARGETS)
+    assert platforms_of(Interface.arrays, every) == every
+    assert platforms_of(Interface.fmi2, every) == ["linux64", "win64", "darwin64"]
+    assert build_fmus.main(["--only", "Imu", "--platforms", "aarch64-linux"]) == 1
+    assert "FMI 2.0 has no folder for aarch64-linux" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("model", build_fmus.fmu_sources())

@@ -1,10 +1,10 @@
-"""Compile the binding for every platform that FMI 2.0 has a folder for.
+"""Compile the binding for every platform that FMI 2.0 has a folder for, and for Linux on ARM.
 
 ``ziglang`` (a C compiler from PyPI that brings all headers and libraries) compiles for all of them
 on any of them; without it the system's ``cc`` compiles for this machine only. Compiled libraries
 are kept under a key of sources and compiler, so each is compiled only once.
 
-FMI 2.0 names no folder for Linux on ARM. FMI 3.0 has other names for the folders.
+FMI 3.0 has other names for the folders, and one for Linux on ARM, which FMI 2.0 has none for.
 """
 
 import hashlib
@@ -27,19 +27,24 @@ TARGETS: dict[str, tuple[tuple[str, ...], str]] = {
     "linux64": (("x86_64-linux-gnu.2.17",), ".so"),
     "win64": (("x86_64-windows-gnu",), ".dll"),
     "darwin64": (("x86_64-macos.11.0", "aarch64-macos.11.0"), ".dylib"),
+    "aarch64-linux": (("aarch64-linux-gnu.2.17",), ".so"),
 }
 #: The folders that FMI 3.0 has for them; a universal file is in both of its own.
 FOLDERS_OF_FMI3 = {
     "linux64": ("x86_64-linux",),
     "win64": ("x86_64-windows",),
     "darwin64": ("x86_64-darwin", "aarch64-darwin"),
+    "aarch64-linux": ("aarch64-linux",),
 }
+#: The platforms that FMI 2.0 has folders for.
+OF_FMI2 = ("linux64", "win64", "darwin64")
 #: Libraries, and on macOS the name of the library itself, which would be the place that it was
 #: compiled to.
 LIBRARIES = {
     "linux64": ["-ldl", "-lpthread", "-lm"],
     "win64": ["-lpsapi"],
     "darwin64": ["-Wl,-install_name,@rpath/binding.dylib"],
+    "aarch64-linux": ["-ldl", "-lpthread", "-lm"],
 }
 
 FLAGS = ["-std=gnu11", "-O2", "-g0", "-Wall", "-Wextra", "-fvisibility=hidden", "-shared"]
@@ -51,6 +56,8 @@ class CompileError(RuntimeError):
 
 def host_platform() -> str:
     """FMI's name for this machine."""
+    if platform.system() == "Linux" and platform.machine() == "aarch64":
+        return "aarch64-linux"
     names = {"Linux": "linux64", "Windows": "win64", "Darwin": "darwin64"}
     return names.get(platform.system(), platform.system().lower())
 

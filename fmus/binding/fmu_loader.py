@@ -381,16 +381,20 @@ def find_problems(needed: list[str]) -> list[str]:
 
 
 def applies(marker: str) -> bool:
-    """Whether a requirement holds for this Python: a lowest version, or a system."""
+    """Whether a requirement holds for this Python: a version, a system or a processor."""
+    import platform
+    import re
+
     if not marker:
         return True
-    name, _, system = marker.partition("==")
-    if name.strip() == "sys_platform":
-        return sys.platform == system.strip(" '\"")
-    name, _, version = marker.partition("<")
-    if name.strip() != "python_version":
+    name, operator, value = re.split("(==|!=|<)", marker + "<<")[:3]
+    have = {"sys_platform": sys.platform, "platform_machine": platform.machine()}
+    found, wanted = have.get(name.strip()), value.strip(" '\"")
+    if found is not None and operator != "<":
+        return (found == wanted) == (operator == "==")
+    if name.strip() != "python_version" or operator != "<":
         raise FmuLoadError("requirements.txt has a marker it should not have: " + marker)
-    return list(sys.version_info[:2]) < release(version.strip(" '\""))
+    return list(sys.version_info[:2]) < release(wanted)
 
 
 def fits(version: str, clauses: str) -> bool:

@@ -30,7 +30,14 @@ from fmus.binding.compile import CompileError, find_compiler
 from fmus.building.exports import exports_in
 from fmus.building.sources import BuildError, Source
 from fmus.fmi.environment_fmu import EnvironmentFmu
-from sensor_models._levels import LEVELS, host_level, variables_of
+from sensor_models._levels import (
+    ARM_LEVEL,
+    ARM_LINUX,
+    LEVELS,
+    host_level,
+    platforms_at,
+    variables_of,
+)
 from sensor_models.core.exports import Export, exports_of, read_exports
 from sensor_models.kernels.carried import FOLDER, SUFFIXES
 from sensor_models.kernels.compiling import OBJECTS_VARIABLE
@@ -41,7 +48,11 @@ HERE = Path(__file__).parent
 SUPPORT = HERE / "kernels.c"
 
 #: The compiler's names of the platforms.
-TARGETS = {"linux64": "x86_64-linux-gnu.2.17", "win64": "x86_64-windows-gnu"}
+TARGETS = {
+    "linux64": "x86_64-linux-gnu.2.17",
+    "win64": "x86_64-windows-gnu",
+    ARM_LINUX: "aarch64-linux-gnu.2.17",
+}
 FLAGS = ("-shared", "-nostdlib", "-O2", "-g0", "-s", "-fno-builtin", "-fno-stack-protector")
 
 Say = Callable[[str], None]
@@ -97,7 +108,8 @@ def carry(
 
     ``sources`` is the digest of the package that the kernels are declared in.
     """
-    wanted = [platform for platform in platforms if platform in TRIPLES]
+    wanted = carried_for(levels, platforms)
+    levels = [level for level in levels if platforms_at(level, wanted)]
     if not (carriers and levels and wanted):
         return {carrier.name: {} for carrier in carriers}
     kept.mkdir(parents=True, exist_ok=True)
@@ -118,6 +130,11 @@ def carry(
     return {carrier.name: files for carrier, files in zip(carriers, linked, strict=True)}
 
 
+def carried_for(levels: Sequence[str], platforms: Iterable[str]) -> list[str]:
+    """The platforms that get libraries of what is compiled for these levels."""
+    return [p for p in platforms if p in TRIPLES and any(platforms_at(v, [p]) for v in levels)]
+
+
 def recording_level(levels: Sequence[str]) -> str:
     """The level that kernels are compiled for where FMUs are run to find them."""
     host = host_level()
@@ -127,7 +144,8 @@ def recording_level(levels: Sequence[str]) -> str:
 
 def environment_of(level: str, platforms: Iterable[str]) -> dict[str, str]:
     """The environment of a process that compiles kernels for libraries."""
-    return {**os.environ, **variables_of(level), OBJECTS_VARIABLE: ",".join(platforms)}
+    objects = ",".join(platforms_at(level, platforms))
+    return {**os.environ, **variables_of(level), OBJECTS_VARIABLE: objects}
 
 
 # ---- which kernels there are ---------------------------------------------------------------------
@@ -282,10 +300,10 @@ def link_all(
         kernels = [by_key[key] for key in keys]
         functions = functions_for(kernels)
         description = {"sources": sources, "functions": functions, "kernels": kernels}
-        for platform in platforms:
+        for platform in platforms_at(level, platforms):
             parts = [objects / level / platform / f"{kernel['name']}.o" for kernel in kernels]
             library = link(parts, functions, platform, kept)
-            place = f"{FOLDER}/{platform}/{level}"
+            place = f"{FOLDER}/{platform}/{ARM_LEVEL if platform == ARM_LINUX else level}"
             files[f"{place}{SUFFIXES[platform]}"] = library.read_bytes()
             files[f"{place}.json"] = json.dumps(description).encode()
     return files

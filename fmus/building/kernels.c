@@ -32,9 +32,17 @@ __asm__(".text\n.globl ___chkstk_ms\n___chkstk_ms:\n"
 
 USED void *sensor_fmus_pointers[COUNT];
 
+#ifdef __aarch64__
+/* x16 is free to be changed between a call and the function that is called. */
+#define JUMP(number)                                                                                \
+    "adrp x16, sensor_fmus_pointers+8*" #number "\n"                                               \
+    "ldr x16, [x16, :lo12:sensor_fmus_pointers+8*" #number "]\nbr x16\n"
+#else
+#define JUMP(number) "jmpq *sensor_fmus_pointers+8*" #number "(%rip)\n"
+#endif
+
 #define FUNCTION(name, number)                                                                      \
-    __asm__(".text\n.globl " #name "\n" HIDDEN(#name) #name ":\n"                                  \
-            "jmpq *sensor_fmus_pointers+8*" #number "(%rip)\n");
+    __asm__(".text\n.globl " #name "\n" HIDDEN(#name) #name ":\n" JUMP(number));
 FUNCTIONS
 
 EXPORT void *sensor_fmus_functions(void)
@@ -42,6 +50,13 @@ EXPORT void *sensor_fmus_functions(void)
     return sensor_fmus_pointers;
 }
 
+#ifdef __aarch64__
+/* There is one level, which every 64-bit processor has. */
+EXPORT int sensor_fmus_levels(void)
+{
+    return 1;
+}
+#else
 typedef struct { unsigned a, b, c, d; } Registers;
 
 static Registers ask(unsigned leaf)
@@ -80,3 +95,4 @@ EXPORT int sensor_fmus_levels(void)
     if (!has(seven, bmi1 | avx2 | bmi2) || !has(vectors, BIT(1) | BIT(2))) return 1;
     return has(seven, avx512) && has(vectors, BIT(1) | BIT(2) | BIT(5) | BIT(6) | BIT(7)) ? 3 : 2;
 }
+#endif

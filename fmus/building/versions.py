@@ -4,7 +4,7 @@ An FMU of FMI 3.0 has arrays, or with ``--scalars`` the names of FMI 2.0 (``fmus
 """
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element, indent, tostring
 
@@ -45,6 +45,14 @@ def binaries_of(
         for name, library in libraries.items()
         for folder in ((name,) if interface == Interface.fmi2 else binding.FOLDERS_OF_FMI3[name])
     }
+
+
+def platforms_of(interface: Interface, wanted: Sequence[str]) -> list[str]:
+    """Those of some platforms that a version of FMI has a folder for."""
+    known = binding.OF_FMI2 if interface == Interface.fmi2 else tuple(binding.TARGETS)
+    if not (found := [platform for platform in wanted if platform in known]):
+        raise BuildError(f"FMI 2.0 has no folder for {', '.join(wanted)}: choose --fmi 3")
+    return found
 
 
 def xml_bytes(root: Element) -> bytes:

@@ -25,13 +25,13 @@ import sys
 import threading
 from pathlib import Path
 
-from sensor_models._levels import LEVELS, this_platform
+from sensor_models._levels import ARM_LINUX, levels_of, this_platform
 from sensor_models.kernels import machine_code
 from sensor_models.kernels.machine_code import Call, Entry
 from sensor_models.kernels.values import Kind, may_stand_for
 
 FOLDER = "compiled-kernels"
-SUFFIXES = {"linux64": ".so", "win64": ".dll"}
+SUFFIXES = {"linux64": ".so", "win64": ".dll", ARM_LINUX: ".so"}
 
 _PACKAGE = __name__.partition(".kernels")[0]
 
@@ -163,10 +163,11 @@ class Libraries:
 
     def _add(self, place: Path) -> bool:
         suffix = SUFFIXES.get(this_platform(), "")
-        levels = [level for level in LEVELS if (place / f"{level}{suffix}").is_file()]
+        known = levels_of(this_platform())
+        levels = [level for level in known if (place / f"{level}{suffix}").is_file()]
         if not levels:
             return False
-        mine = LEVELS[: _processor(place / f"{levels[0]}{suffix}")]
+        mine = known[: _processor(place / f"{levels[0]}{suffix}")]
         fitting = [level for level in levels if level in mine and self._level in (None, level)]
         if not fitting:
             self._do_without(place, levels)

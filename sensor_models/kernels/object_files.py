@@ -15,12 +15,17 @@ from typing import Any
 
 import numpy as np
 
+from sensor_models._levels import ARM_LINUX
 from sensor_models.kernels import private
 from sensor_models.kernels.machine_code import MachineCode, address_of
 from sensor_models.kernels.values import PLAIN, Kind, class_at, place_of
 
 #: FMI's names of the platforms that libraries are made for, and what LLVM calls these.
-TRIPLES = {"linux64": "x86_64-unknown-linux-gnu", "win64": "x86_64-pc-windows-gnu"}
+TRIPLES = {
+    "linux64": "x86_64-unknown-linux-gnu",
+    "win64": "x86_64-pc-windows-gnu",
+    ARM_LINUX: "aarch64-unknown-linux-gnu",
+}
 
 
 class UnsuitableError(RuntimeError):
@@ -70,27 +75,38 @@ def _for_library(module: Any, names: tuple[str, ...], platform: str) -> bytes:
     """The object of a module that a library of a platform, with functions by name, is linked of.
 
     What Numba has optimised for this process is for the same instructions elsewhere, too: types
-    and alignments of x86-64 are those of all platforms.
+    and alignments of x86-64 are those of all platforms. For ARM other instructions are chosen.
     """
     from llvmlite import binding
 
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
     target = binding.Target.from_triple(TRIPLES[platform])
+    is_arm = platform == ARM_LINUX
     machine = target.create_target_machine(
-        cpu=os.environ["NUMBA_CPU_NAME"],
-        features=os.environ["NUMBA_CPU_FEATURES"],
+        cpu="generic" if is_arm else os.environ["NUMBA_CPU_NAME"],
+        features="" if is_arm else os.environ["NUMBA_CPU_FEATURES"],
         opt=3,
         reloc="pic",
         codemodel="default",
     )
-    copy = binding.parse_bitcode(module.as_bitcode())
+    copy = _for_arm(module) if is_arm else binding.parse_bitcode(module.as_bitcode())
     copy.triple, copy.data_layout = TRIPLES[platform], str(machine.target_data)
     if platform == "win64":
         for name in names:
             copy.get_function(name).storage_class = "dllexport"
     content: bytes = machine.emit_object(copy)
     return content
+
+
+def _for_arm(module: Any) -> Any:
+    """A copy of a module that has nothing of x86 in it; LLVM would end the process otherwise."""
+    from llvmlite import binding
+
+    text = private.counted_anywhere(str(module))
+    if found := re.findall(r"@llvm\.x86\.[\w.]+", text):
+        raise UnsuitableError(f"{', '.join(sorted(set(found)))} is for x86 only")
+    return binding.parse_assembly(text)
 
 
 def _keep_only(module: Any, names: tuple[str, ...], machine: Any) -> None:

@@ -176,6 +176,24 @@ define void @sensor_fmus_header(ptr %block, ptr %destructor, ptr %next, ptr %ite
 }
 """
 
+#: Numba's code that counts down who uses an array was made for x86 before, with an intrinsic of it.
+COUNT_DOWN = re.compile(r"^declare i8 @llvm\.x86\.atomic\.sub\.cc\.i64\(.*$", re.M)
+COUNT_DOWN_ANYWHERE = """
+define internal i8 @sensor_fmus_count_down(ptr %count, i64 %by, i32 %condition) {
+  %before = atomicrmw sub ptr %count, i64 %by monotonic, align 8
+  %last = icmp eq i64 %before, %by
+  %answer = zext i1 %last to i8
+  ret i8 %answer
+}
+"""
+
+
+def counted_anywhere(text: str) -> str:
+    """A module's text whose counting of users of arrays is for any processor."""
+    text = COUNT_DOWN.sub(COUNT_DOWN_ANYWHERE, text)
+    return text.replace("@llvm.x86.atomic.sub.cc.i64(", "@sensor_fmus_count_down(")
+
+
 # ---- texts, modules, places ----------------------------------------------------------------------
 
 #: Numba makes the values in an exception's text Python's here. They are left out instead.

@@ -1,7 +1,8 @@
 """Embree, the library that finds what a ray hits: loading it, and calling it.
 
 Embree 4 comes with the package embreex, whose own interface to it is not used: it traces ray by
-ray, on one thread. The library is loaded once; its functions are called in two ways:
+ray, on one thread. Where there is no such package, as for Linux on ARM, that of the system is taken
+(Debian's libembree4-4). The library is loaded once; its functions are called in two ways:
 
 ``library``  ctypes prototypes, for building scenes. A call gives up the global lock. Each thread
              has its own error at a device, which ``check`` turns into an exception.
@@ -17,6 +18,7 @@ go all ways (``queries``).
 Source: Embree 4 API reference (rtcNewDevice, rtcSetGeometryTransform, rtcIntersect4/8/16, ...).
 """
 
+import contextlib
 import ctypes
 import ctypes.util
 import importlib.util
@@ -26,7 +28,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from sensor_models._levels import LEVELS, chosen_for_numba
+from sensor_models._levels import ARM_LEVEL, LEVELS, chosen_for_numba
 from sensor_models.kernels import machine_code
 from sensor_models.kernels.carried import LIBRARIES
 from sensor_models.kernels.compiling import intrinsic
@@ -34,7 +36,10 @@ from sensor_models.kernels.compiling import intrinsic
 PREFIX = "sensor_models_"
 
 #: Rays in a packet, by the level of processors that kernels are compiled for.
-PACKETS = dict(zip(LEVELS, (4, 8, 16), strict=True))
+PACKETS = {**dict(zip(LEVELS, (4, 8, 16), strict=True)), ARM_LEVEL: 4}
+
+#: The library's name where it is installed for a system with ELF files.
+SONAME = "libembree4.so.4"
 
 # Constants of Embree's headers.
 PROPERTY_VERSION = 0
@@ -138,21 +143,28 @@ def library_candidates(package: Path) -> Iterator[Path]:
 def find_library() -> str:
     """Path of Embree's library."""
     found = importlib.util.find_spec("embreex")
-    if found is None or found.origin is None:
+    package = None if found is None or found.origin is None else Path(found.origin).parent
+    for candidate in library_candidates(package) if package else ():
+        return str(candidate)
+    if installed := ctypes.util.find_library("embree4") or _by_soname():
+        return installed
+    if package is None:
         raise EmbreeError(
             "Scenes need Embree 4, which the package embreex brings: it is not installed for "
-            "this Python (pip install embreex)"
+            "this Python (pip install embreex), and none is installed for the system"
         )
-    package = Path(found.origin).parent
-    for candidate in library_candidates(package):
-        return str(candidate)
-    installed = ctypes.util.find_library("embree4")
-    if installed is not None:
-        return installed
     raise EmbreeError(
         f"Scenes need Embree 4: no library named *embree4* lies beside the package embreex in "
         f"{package}, and none is installed for the system"
     )
+
+
+def _by_soname() -> str:
+    """Embree's library as Linux's loader knows it, which needs no compiler or cache of names."""
+    with contextlib.suppress(OSError):
+        ctypes.CDLL(SONAME)
+        return SONAME
+    return ""
 
 
 def load_library(path: str) -> ctypes.CDLL:

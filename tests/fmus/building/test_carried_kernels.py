@@ -15,9 +15,18 @@ import build_fmus
 import sensor_models
 from fmus.binding import fmu_loader
 from fmus.binding.compile import host_platform
-from fmus.building.kernel_libraries import Carrier, try_out
+from fmus.building.kernel_libraries import Carrier, carried_for, try_out
 from fmus.building.sources import BuildError
-from sensor_models._levels import LEVELS, host_level, variables_of
+from fmus.fmi.arrays import Interface
+from sensor_models._levels import (
+    ARM_LEVEL,
+    ARM_LINUX,
+    LEVELS,
+    host_level,
+    levels_of,
+    this_platform,
+    variables_of,
+)
 from sensor_models.kernels import carried
 from tests.fmus.binding.test_loading import Unpacked, check_life, life, run_host, unpack
 
@@ -219,6 +228,30 @@ def test_numba_is_needed_only_where_kernels_are_not_carried(tmp_path: Path) -> N
     assert ";" not in plain
 
 
+@pytest.mark.parametrize(
+    ("marker", "machine", "applies"),
+    [
+        ('platform_machine == "aarch64"', "aarch64", True),
+        ('platform_machine == "aarch64"', "x86_64", False),
+        ("platform_machine != 'aarch64'", "aarch64", False),
+        ("platform_machine != 'aarch64'", "arm64", True),
+        ("python_version < '3.11'", "aarch64", sys.version_info < (3, 11)),
+        ("python_version < '4.0'", "aarch64", True),
+    ],
+)
+def test_a_requirement_may_be_for_some_processors(
+    monkeypatch: pytest.MonkeyPatch, marker: str, machine: str, applies: bool
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    assert fmu_loader.applies(marker) is applies
+
+
+@pytest.mark.parametrize("marker", ["os_name == 'nt'", "python_version == '3.11'", "nonsense"])
+def test_a_marker_that_is_not_known_is_refused(marker: str) -> None:
+    with pytest.raises(fmu_loader.FmuLoadError, match="has a marker it should not have"):
+        fmu_loader.applies(marker)
+
+
 def directories_of(dll: bytes) -> list[tuple[int, int]]:
     """Address and size of the tables of a DLL: exports, imports and so on (PE/COFF 3.4.3)."""
     start = struct.unpack_from("<I", dll, 0x3C)[0]
@@ -252,3 +285,90 @@ def test_no_library_holds_where_it_was_built(odometer_fmu: Path) -> None:
         contents = [archive.read(name) for name in names]
     here = str(build_fmus.ROOT).encode()
     assert [n for n, content in zip(names, contents, strict=True) if here in content] == []
+
+
+# ---- ARM -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def odometer_twin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same FMU for FMI 3.0, for this machine and for Linux on ARM."""
+    source = build_fmus.fmu_sources()["Odometer"]
+    folder = tmp_path_factory.mktemp("arm")
+    platforms = ["linux64", ARM_LINUX]
+    (fmu,) = build_fmus.build(
+        [source], folder, platforms=platforms, levels=["v2"], interface=Interface.arrays
+    )
+    return fmu
+
+
+def test_a_twin_carries_a_library_for_arm_that_needs_no_other(
+    odometer_twin: Path, tmp_path: Path
+) -> None:
+    place = f"resources/{carried.FOLDER}/{ARM_LINUX}/{ARM_LEVEL}"
+    with zipfile.ZipFile(odometer_twin) as archive:
+        library, binary = archive.read(f"{place}.so"), "binaries/aarch64-linux/Odometer.so"
+        known = json.loads(archive.read(f"{place}.json"))
+        assert "numba" not in archive.read("resources/requirements.txt").decode()
+        assert processor_of(library) == processor_of(archive.read(binary)) == AARCH64
+    assert b"libc" not in library
+    assert b"libm" not in library
+    names = set(names_in(library))
+    assert {"sensor_fmus_levels", "sensor_fmus_functions"} <= names
+    assert {kernel["name"] for kernel in known["kernels"]} <= names
+    assert not any("x86" in name for name in names)
+
+
+#: The number of the processor in an ELF file, and what ``st_shndx`` is of a name from elsewhere.
+AARCH64, ELSEWHERE = 183, 0
+
+
+def processor_of(elf: bytes) -> int:
+    """The processor that an ELF file is for (System V ABI, ELF header)."""
+    assert elf[:4] == b"\x7fELF"
+    return int(struct.unpack_from("<H", elf, 18)[0])
+
+
+def names_in(elf: bytes) -> list[str]:
+    """The dynamic symbols of an ELF file, which must all be its own."""
+    start, size, count = (
+        struct.unpack_from(form, elf, at)[0] for form, at in (("<Q", 40), ("<H", 58), ("<H", 60))
+    )
+    sections = [struct.unpack_from("<IIQQQQIIQQ", elf, start + k * size) for k in range(count)]
+    (symbols,) = (section for section in sections if section[1] == 11)  # SHT_DYNSYM
+    texts = sections[symbols[6]][4]
+    found = []
+    for at in range(symbols[4] + 24, symbols[4] + symbols[5], 24):  # the first stands for none
+        name, _, _, section = struct.unpack_from("<IBBH", elf, at)
+        assert section != ELSEWHERE
+        found.append(elf[texts + name : elf.index(b"\0", texts + name)].decode())
+    return found
+
+
+def test_libraries_for_arm_come_with_the_lowest_level_only() -> None:
+    every = ("linux64", "win64", "darwin64", ARM_LINUX)
+    assert carried_for(LEVELS, every) == ["linux64", "win64", ARM_LINUX]
+    assert carried_for(LEVELS[1:], every) == ["linux64", "win64"]
+    assert carried_for([], every) == []
+    model = build_fmus.fmu_sources()["Odometer"].model
+    own = set(build_fmus.requirements(model, [ARM_LINUX])) - set(build_fmus.requirements(model))
+    assert [line.partition(";")[2].strip() for line in own] == ['platform_machine == "aarch64"']
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "expected"),
+    [
+        ("linux", "aarch64", ARM_LINUX),
+        ("linux", "x86_64", "linux64"),
+        ("darwin", "arm64", ""),
+        ("win32", "AMD64", "win64"),
+    ],
+)
+def test_the_platform_is_known_by_system_and_processor(
+    monkeypatch: pytest.MonkeyPatch, system: str, machine: str, expected: str
+) -> None:
+    monkeypatch.setattr("sys.platform", system)
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    assert this_platform() == expected
+    assert levels_of(ARM_LINUX) == (ARM_LEVEL,)
+    assert levels_of("linux64") == LEVELS

@@ -65,8 +65,19 @@ def test_the_library_is_found_where_wheels_have_it(tmp_path, file):
 
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr(embree.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(embree.ctypes.util, "find_library", lambda name: None)
+    monkeypatch.setattr(embree, "SONAME", "libembree4-nowhere.so")
     with pytest.raises(EmbreeError, match=r"package embreex .* not installed"):
         embree.find_library()
+
+
+def test_without_the_package_the_library_of_the_system_is_taken(monkeypatch):
+    monkeypatch.setattr(embree, "SONAME", embree.find_library())
+    monkeypatch.setattr(embree.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(embree.ctypes.util, "find_library", lambda name: None)
+    assert embree.find_library() == embree.SONAME
+    monkeypatch.setattr(embree.ctypes.util, "find_library", lambda name: "libembree4.so.4")
+    assert embree.find_library() == "libembree4.so.4"
 
 
 def test_a_missing_library_is_named_with_its_place(monkeypatch, tmp_path):
