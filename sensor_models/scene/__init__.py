@@ -5,7 +5,7 @@
 ``materials``  the library of surface materials and ambient media
 ``tracing``    the scene as Embree sees it; closest hits and all hits along rays
 ``registry``   one scene for each handle, in the process and between processes
-``worlds``     scenes from files of others: MJCF, URDF
+``worlds``     scenes from files of others: MJCF, URDF, USD
 ``view``       pictures for people
 
 ``load("robot.xml")`` gives a scene by its name, its manifest or a world's file.

@@ -171,7 +171,6 @@ class _Reader:
 
     def _part(self, about: dict[str, Any], part: int, matrix: Floats) -> dict[str, Any] | None:
         """The mesh and the pose of a part of a shape; None if it has no extent."""
-        material = self._material(about, about["parts"][part][0])
         plain = None
         if about["kind"] == "Mesh":
             name, piece = self._piece(about, part)
@@ -182,6 +181,7 @@ class _Reader:
             piece = plain.piece
         if not len(piece.faces):
             return None
+        material = self._material(about, about["parts"][part][0])
         pose, baked = placed(piece, matrix, _STILL)
         if baked is not piece:
             self.own_triangles += len(baked.faces)
@@ -280,7 +280,7 @@ class _Reader:
             self.pictures.setdefault(state, {}).setdefault(picture["asset"], asks.place)
             return None
         if picture["file"] not in self.means:
-            is_own = Path(outer) == self.world.path.absolute()
+            is_own = Path(outer).resolve() == self.world.path.resolve()
             data = self.data if is_own else self.files.read(outer, asks, (asks.file.parent,))
             data = _unpacked(data, inner, asks) if inner else data
             self.means[picture["file"]] = mean_color(data, asks)
