@@ -8,7 +8,7 @@
 ``mujoco_compiler`` and ``mujoco_arrays``  MuJoCo's compiler in a process of its own
 ``mujoco_model``   a compiled model as a world
 ``mujoco_world``   a running simulation that sensors see
-``usd``            what is on a stage of USD as a world; ``usd_plain``, its shapes that are no meshes
+``usd``, ``usd_plain``  what is on a stage of USD as a world; its shapes that are no meshes
 ``usd_reader``, ``usd_stage`` and ``usd_shapes``  USD's own library in a process of its own
 ``apart``          processes for readers that a damaged file may end
 ``faces``          polygons as triangles
