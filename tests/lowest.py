@@ -19,7 +19,7 @@ else:
 PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
 
 #: The extras that people run the project with; those of tests and benchmarks are judges.
-EXTRAS = ("build", "campaigns", "cluster", "demo")
+EXTRAS = ("build", "campaigns", "cluster", "demo", "usd")
 
 
 def lowest(project: dict[str, Any]) -> Iterator[str]:

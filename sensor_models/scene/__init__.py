@@ -5,7 +5,7 @@
 ``materials``  the library of surface materials and ambient media
 ``tracing``    the scene as Embree sees it; closest hits and all hits along rays
 ``registry``   one scene for each handle, in the process and between processes
-``worlds``     scenes from files of others: MJCF, URDF, glTF
+``worlds``     scenes from files of others: MJCF, URDF, USD, glTF
 ``openmaterial``  ASAM OpenMATERIAL 3D: materials of others, and ours for others
 ``view``       pictures for people
 

@@ -75,8 +75,10 @@ def failure_of(world: Path) -> str:
     return f"it takes {took:.0f} s" if took > PATIENCE else ""
 
 
-def run(kind: str, seed: int, count: int, folder: Path) -> Iterator[tuple[int, str]]:
-    """The cases that fail, and why."""
+def run(
+    kind: str, seed: int, count: int, folder: Path, took: list[float] | None = None
+) -> Iterator[tuple[int, str]]:
+    """The cases that fail, and why; ``took`` gets the seconds of each."""
     world = KINDS[kind](folder / kind)
     content = {file: file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
     others = [file for file in content if file != world]
@@ -86,7 +88,11 @@ def run(kind: str, seed: int, count: int, folder: Path) -> Iterator[tuple[int, s
         if kind in _ONE_KIND:
             target = draws.choice([file for file in content if file.suffix == f".{kind}"])
         target.write_bytes(mutated(content[target], draws))
-        if failure := failure_of(world):
+        start = time.monotonic()
+        failure = failure_of(world)
+        if took is not None:
+            took.append(time.monotonic() - start)
+        if failure:
             yield number, failure
         target.write_bytes(content[target])
 
@@ -98,14 +104,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kind", choices=KINDS, nargs="+", default=list(KINDS))
     given = parser.parse_args(arguments)
-    failed = 0
+    failed, took = 0, [0.0]
     for kind in given.kind:
         with tempfile.TemporaryDirectory() as folder:
-            for number, failure in run(kind, given.seed, given.count, Path(folder)):
+            for number, failure in run(kind, given.seed, given.count, Path(folder), took):
                 failed += 1
                 print(f"{kind} {given.seed}:{number}: {failure}")
     most = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, -1)) / 1024.0
-    print(f"{failed} failed; the largest process had {most:.0f} MB")
+    print(f"{failed} failed; the longest took {max(took):.1f} s, the largest had {most:.0f} MB")
     return int(failed > 0)
 
 

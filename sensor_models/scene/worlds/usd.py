@@ -67,6 +67,7 @@ class _Reader:
         self.turn = _UP[self.about["up"]]
         self.pictures: dict[str, dict[str, str]] = {}  # that were not read, and where, by why
         self.means: dict[str, Color] = {}
+        self.materials: dict[tuple[str, int], str] = {}
         self.looks = [self._look(look) for look in self.about["looks"]]
         self.pieces: dict[tuple[Any, ...], tuple[str, Piece]] = {}
         self.plain: dict[tuple[Any, ...], tuple[str, PlainShape]] = {}
@@ -81,12 +82,14 @@ class _Reader:
             self._add_body(body)
         arrays = self.found.arrays
         order = np.argsort(arrays["entity"], kind="stable")
-        columns = (arrays[name][order].tolist() for name in ("shape", "entity", "body", "number"))
-        for *about, matrix in zip(*columns, arrays["matrix"][order], strict=True):
+        names = ("shape", "entity", "body", "number")
+        shapes, *columns = (arrays[name][order].tolist() for name in names)
+        for number, *where, matrix in zip(shapes, *columns, arrays["matrix"][order], strict=True):
+            shape = self.about["shapes"][number]
             try:
-                self._enter(*about, self._ours(matrix))
+                self._enter(shape, where, self._ours(matrix))
             except MeshFileError as error:
-                path = self.about["shapes"][about[0]]["path"]
+                path = shape["path"]
                 raise SceneError(self.world.path, path, str(error)) from error
         if not self.world.content["instances"]:
             raise MeshFileError("has no shape that can be seen")
@@ -136,7 +139,7 @@ class _Reader:
         left, _, right = np.linalg.svd(matrix[:3, :3])
         pose[:3, :3] = left @ np.diag([1.0, 1.0, np.linalg.det(left @ right)]) @ right
         pose[:3, 3] = matrix[:3, 3]
-        self.bodies.append((name, np.linalg.inv(pose)))
+        self.bodies.append((name, np.linalg.inv(pose).astype(np.float64)))
         self.world.content["bodies"].append(
             {
                 "name": name,
@@ -147,9 +150,9 @@ class _Reader:
 
     # ---- shapes ----------------------------------------------------------------------------------
 
-    def _enter(self, shape: int, entity: int, body: int, number: int, matrix: Floats) -> None:
-        """Enter a shape at a place."""
-        about = self.about["shapes"][shape]
+    def _enter(self, about: dict[str, Any], where: list[int], matrix: Floats) -> None:
+        """Enter a shape at a place: of an entity, on a body, with a number in its scatter."""
+        entity, body, number = where
         name, scatters = about["path"], about.get("scattered", "")
         if number >= 0:
             name = f"{scatters}[{number}]{name.removeprefix(scatters)}"
@@ -168,7 +171,6 @@ class _Reader:
 
     def _part(self, about: dict[str, Any], part: int, matrix: Floats) -> dict[str, Any] | None:
         """The mesh and the pose of a part of a shape; None if it has no extent."""
-        material = self._material(about, about["parts"][part][0])
         plain = None
         if about["kind"] == "Mesh":
             name, piece = self._piece(about, part)
@@ -179,6 +181,7 @@ class _Reader:
             piece = plain.piece
         if not len(piece.faces):
             return None
+        material = self._material(about, about["parts"][part][0])
         pose, baked = placed(piece, matrix, _STILL)
         if baked is not piece:
             self.own_triangles += len(baked.faces)
@@ -235,13 +238,18 @@ class _Reader:
             chosen = self.found.arrays[f"m{faces}"]
             owner[chosen[(chosen >= 0) & (chosen < count)]] = number
         owner[holes[(holes >= 0) & (holes < count)]] = -1
-        return owner == part
+        is_own: NDArray[np.bool_] = owner == part
+        return is_own
 
     # ---- looks -----------------------------------------------------------------------------------
 
     def _material(self, about: dict[str, Any], look: int) -> str:
-        names = [name for name in reversed(about["path"].split("/")) if name]
-        return self.world.material(replace(self.looks[look], others=tuple(names[:2])))
+        key = about["path"], look  # instances of a scatter share it
+        if key not in self.materials:
+            names = [name for name in reversed(about["path"].split("/")) if name]
+            found = self.world.material(replace(self.looks[look], others=tuple(names[:2])))
+            self.materials[key] = found
+        return self.materials[key]
 
     def _look(self, look: dict[str, Any]) -> Look:
         values = look["values"]
@@ -272,7 +280,7 @@ class _Reader:
             self.pictures.setdefault(state, {}).setdefault(picture["asset"], asks.place)
             return None
         if picture["file"] not in self.means:
-            is_own = Path(outer) == self.world.path.absolute()
+            is_own = Path(outer).resolve() == self.world.path.resolve()
             data = self.data if is_own else self.files.read(outer, asks, (asks.file.parent,))
             data = _unpacked(data, inner, asks) if inner else data
             self.means[picture["file"]] = mean_color(data, asks)

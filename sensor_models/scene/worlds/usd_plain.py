@@ -1,7 +1,7 @@
 """Shapes of USD that are no meshes: cubes, spheres, cylinders, capsules, cones and planes."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,24 +46,31 @@ def plain_shape(about: Mapping[str, Any], metres: float, file: Path) -> PlainSha
     low, high = numbers.pop("radiusBottom", 1.0), numbers.pop("radiusTop", 1.0)
     if min(numbers.values()) <= 0.0 or min(low, high) < 0.0 or max(low, high) == 0.0:
         return PlainShape(Piece(np.zeros((0, 3)), np.zeros((0, 3), np.int64)))
-    kind, smooth = about["kind"].partition("_")[0], {"smooth": True}
+    kind = about["kind"].partition("_")[0]
     if kind == "Cube":
-        box = {"size": [numbers["size"]] * 3}
-        return PlainShape(_joined(primitives.box(schema.Box(**box))), "box", box)
+        side = numbers["size"]
+        box = schema.Box(size=(side, side, side))
+        return PlainShape(_joined(primitives.box(box)), "box", {"size": [side] * 3})
     if kind == "Plane":
-        plane = {"size": [numbers["width"], numbers["length"]]}
-        return PlainShape(_joined(primitives.plane(schema.Plane(**plane))), "plane", plane)
+        plane = schema.Plane(size=(numbers["width"], numbers["length"]))
+        size = {"size": list(plane.size)}
+        return PlainShape(_joined(primitives.plane(plane)), "plane", size)
     if about["kind"].endswith("_1"):
         numbers["radius"] = low
         if low != high and kind == "Cylinder":
             return PlainShape(_frustum(low, high, numbers["height"]))
     if kind == "Cone":
         return PlainShape(_frustum(numbers["radius"], 0.0, numbers["height"]))
-    numbers |= {"segments": SEGMENTS}
-    make = {"Sphere": primitives.sphere, "Cylinder": primitives.cylinder}
-    table = {"Sphere": schema.Sphere, "Cylinder": schema.Cylinder, "Capsule": schema.Capsule}
-    piece = _joined(make.get(kind, primitives.capsule)(table[kind](**numbers)))
-    return PlainShape(piece, kind.lower(), numbers, smooth)
+    round_shape = {**numbers, "segments": SEGMENTS}
+    pieces = _ROUND[kind](round_shape)
+    return PlainShape(_joined(pieces), kind.lower(), round_shape, {"smooth": True})
+
+
+_ROUND: Mapping[str, Callable[[dict[str, Any]], list[Piece]]] = {
+    "Sphere": lambda numbers: primitives.sphere(schema.Sphere(**numbers)),
+    "Cylinder": lambda numbers: primitives.cylinder(schema.Cylinder(**numbers)),
+    "Capsule": lambda numbers: primitives.capsule(schema.Capsule(**numbers)),
+}
 
 
 def _joined(pieces: list[Piece]) -> Piece:

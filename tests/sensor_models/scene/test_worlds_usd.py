@@ -295,6 +295,29 @@ def Material "thing"
     assert [scene.labels[i.label] for i in scene.instances] == ["box"]
 
 
+def test_a_material_that_no_face_has_is_not_guessed(tmp_path: Path) -> None:
+    """Subsets cover the mesh, so its own material counts for nothing."""
+    text = """def Mesh "a"
+{
+    int[] faceVertexCounts = [3]
+    int[] faceVertexIndices = [0, 1, 2]
+    point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0)]
+    color3f[] primvars:displayColor = [(1, 0, 0)]
+    def GeomSubset "all" (prepend apiSchemas = ["MaterialBindingAPI"])
+    {
+        uniform token elementType = "face"
+        uniform token familyName = "materialBind"
+        int[] indices = [0]
+        rel material:binding = </oak>
+    }
+}
+def Material "oak"
+{
+}
+"""
+    assert [m.name for m in scene_of(tmp_path, text).materials] == ["oak"]
+
+
 # ---- refused -------------------------------------------------------------------------------------
 
 TRIANGLE = """def Mesh "a"
