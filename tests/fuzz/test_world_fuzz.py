@@ -6,7 +6,7 @@ import pytest
 
 from tests.fuzz.worlds import run
 
-COUNTS = {"mjcf": 6, "urdf": 6, "gltf": 150, "usda": 4, "usdc": 5, "usdz": 3}
+COUNTS = {"mjcf": 6, "urdf": 6, "gltf": 150, "usda": 4, "usdc": 5, "usdz": 3, "map": 90}
 
 
 @pytest.mark.parametrize(("kind", "count"), COUNTS.items())

@@ -30,6 +30,7 @@ KINDS: Mapping[str, Callable[[Path], Path]] = {
     "usda": world_files.write_usd,
     "usdc": world_files.write_usdc,
     "usdz": world_files.write_usdz,
+    "map": world_files.write_map,
 }
 
 
