@@ -13,6 +13,7 @@ FEW = [
     ("usda", 4),
     ("usdc", 5),
     ("usdz", 3),
+    ("map", 90),
     *((k, 25) for k in ("xoma", "xomm", "xomp", "xompt")),
 ]
 

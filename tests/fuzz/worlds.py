@@ -35,6 +35,7 @@ KINDS: Mapping[str, Callable[[Path], Path]] = {
     "xomm": asset_files.write_asset,
     "xomp": asset_files.write_asset,
     "xompt": asset_files.write_asset,
+    "map": world_files.write_map,
 }
 #: Kinds of which only the files with their name's ending are damaged.
 _ONE_KIND = ("xoma", "xomm", "xomp", "xompt")

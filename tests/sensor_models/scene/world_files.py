@@ -462,6 +462,27 @@ def write_usdz(folder: Path) -> Path:
     return path
 
 
+def write_map(folder: Path) -> Path:
+    """A manifest with terrain from a GeoTIFF in tiles, with a hole."""
+    import rasterio
+    from rasterio.transform import Affine
+
+    folder.mkdir(parents=True, exist_ok=True)
+    heights = np.random.default_rng(4).uniform(0.0, 9.0, (40, 50)).astype(np.float32)
+    heights[3, 4] = -1.0
+    known = {"driver": "GTiff", "height": 40, "width": 50, "count": 1, "dtype": "float32"}
+    tiles = {"tiled": True, "blockxsize": 16, "blockysize": 16, "compress": "deflate"}
+    place = {"crs": "EPSG:32633", "transform": Affine(2.0, 0.0, 5e5, 0.0, -2.0, 5e6), "nodata": -1}
+    with rasterio.open(folder / "map.tif", "w", **known, **tiles, **place) as file:
+        file.write(heights, 1)
+    path = folder / "scene.toml"
+    path.write_text(
+        'format = 1\nname = "map"\n[meshes.a]\nmaterial = "soil"\n'
+        'heightmap = { image = "map.tif" }\n[[instances]]\nmesh = "a"\n'
+    )
+    return path
+
+
 def _move_away(folder: Path, *kept: str) -> None:
     """Leave only what a test damages: some files of the sources, beside the world."""
     import shutil
