@@ -75,8 +75,8 @@ def influences_of(
     numbers = np.asarray(metric, float)
     known = np.isfinite(numbers)
     places: dict[tuple[Any, ...], list[int]] = {}
-    for place in np.flatnonzero(known):
-        places.setdefault(tuple(samples[place].values()), []).append(int(place))
+    for place in np.flatnonzero(known).tolist():
+        places.setdefault(tuple(samples[place].values()), []).append(place)
     means = np.array([numbers[own].mean() for own in places.values()])
     names = list(samples[0]) if samples else []
     columns = dict(zip(names, zip(*places, strict=True), strict=True)) if places else {}

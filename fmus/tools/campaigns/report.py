@@ -33,7 +33,7 @@ def write_report(campaign: Campaign, rows: Sequence[Row], file: Path) -> Path:
     varied = [variation.name for variation in campaign.variations]
     drawn = done[:: max(1, -(-len(done) // MOST_DRAWN))]
     found = {name: _influences(campaign, done, name) for name in metrics}
-    data = {
+    data: dict[str, Any] = {
         "coordinates": None,
         "columns": _columns(campaign, drawn, found),
         "labels": [f"run {row.run}, seed {row.seed}" for row in drawn],
