@@ -44,6 +44,7 @@ from sensor_models.camera.ccd.parameters import (
     OpticsParameters,
     PictureParameters,
     SensorModel,
+    Sharing,
     Shutter,
 )
 from sensor_models.camera.ccd.processing import Processing
@@ -53,6 +54,7 @@ from sensor_models.camera.ccd.responses import (
     trapezoid,
     wavelengths_of,
 )
+from sensor_models.camera.ccd.sharing import shared_light, unshared
 from sensor_models.camera.lens import kernel_lens, unit_rays
 from sensor_models.core.random import stream_key
 from sensor_models.kernels.camera.ccd import aberrations, chip, exposure
@@ -164,7 +166,7 @@ class CcdCamera:
             replace(self.optics, sample_factor=1, pupil_samples=1),
             replace(self.picture, motion_samples=1),
             self.sensor,
-            light=LightParameters(rays=1, depth=0),
+            light=LightParameters(rays=1, depth=0, sharing=Sharing.none),
         )
 
     def flow_lens(self) -> Lens:
@@ -200,7 +202,8 @@ class CcdCamera:
         """
         time = exposure_time or self.picture.exposure_time or PROBED_EXPOSURE
         shot = self._shot(rays, poses, time, len(rays.scene.media), moving)
-        picture, lost = self._traced(rays, shot, frame, moving)
+        shares = self.lighting.sharing == Sharing.neighbours
+        picture, lost = self._traced(rays, shot, frame, moving, shares)
         seen = self.focus(rays.pool, picture.light, picture.distance)
         factor = self.optics.sample_factor
         middle, shape = slice(factor // 2, None, factor), (shot.rows, shot.columns)
@@ -221,7 +224,7 @@ class CcdCamera:
             cell=step / min(self.optics.focal_lengths),
             directions=np.ascontiguousarray(directions.reshape(-1, 3)),
         )  # fmt: skip
-        picture, _ = self._traced(rays, shot, frame, moving)
+        picture, _ = self._traced(rays, shot, frame, moving, False)
         light = picture.light.reshape(rows, columns, -1)
         return self._level_rate(light, step, self._colors(light, step, self.day(rays)))
 
@@ -266,7 +269,12 @@ class CcdCamera:
         return np.asarray(self._gains * counts / counts.sum())
 
     def _traced(
-        self, rays: RayScene, shot: exposure.Shot, frame: int, moving: MovingBodies | None
+        self,
+        rays: RayScene,
+        shot: exposure.Shot,
+        frame: int,
+        moving: MovingBodies | None,
+        shares: bool,
     ) -> tuple[exposure.Picture, NDArray[np.int64]]:
         """What the rays of a frame see, and what limits cut off."""
         scenery, lighting, key = self.scenery(rays), self.lighting, self._keys[0]
@@ -274,15 +282,11 @@ class CcdCamera:
         picture = _new_picture(pixels, self.picture.bands)
         chunks = pixels // exposure.CHUNK + shot.rows + shot.columns + 1
         lost = np.zeros((chunks, LIMITS), np.int64)
-        rays.run(
-            exposure.expose,
-            scenery.path(lighting.depth, key, frame),
-            scenery.light(lighting.rays, lighting.sky_at_bounce, key, frame),
-            shot,
-            picture,
-            lost,
-            bodies=moving,
-        )
+        path = scenery.path(lighting.depth, key, frame)
+        light = scenery.light(lighting.rays, lighting.sky_at_bounce, key, frame)
+        view = rays.view_of(moving)
+        records = shared_light(rays, view, path, light, shot) if shares else unshared(light)
+        rays.run(exposure.expose, path, light, records, shot, picture, lost, view=view)
         return picture, lost.sum(axis=0)
 
     def focus(

@@ -68,6 +68,13 @@ class Tone(IntEnum):
     srgb = 2
 
 
+class Sharing(IntEnum):
+    """Who shares light from around."""
+
+    none = 0
+    neighbours = 1
+
+
 #: When rows are exposed. A word of Python's stands among the names.
 Shutter = IntEnum("Shutter", {"global": 0, "rolling": 1})
 
@@ -321,7 +328,15 @@ class LightParameters:
     """How the light of the scene is worked out."""
 
     rays: int = integer(
-        16, "Rays to sky and surroundings from each point that is seen", minimum=1, maximum=4096
+        16,
+        "Rays to sky and surroundings from each point that is seen; where light is shared, from "
+        "those of a cell of 4 x 4 rays together, and from each point that agrees with no neighbour",
+        minimum=1,
+        maximum=4096,
+    )
+    sharing: Sharing = choice(
+        Sharing.none,
+        "Who shares the light of sky and surroundings: points near by on one surface, or nobody",
     )
     depth: int = integer(
         6, "Panes and mirrors one after the other that a ray is followed through",

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sensor_models.camera.ccd.parameters import Sharing
 from sensor_models.light.surfaces import bidirectional_reflectance, pack_surface
 from sensor_models.scene.brdf import albedos, table_of
 from sensor_models.scene.model import SurfaceKind, SurfaceParameters
@@ -60,3 +61,11 @@ def test_a_table_sends_on_what_the_sky_gives_it(tmp_path: Path):
     theta, albedo = albedos(table_of(rows))
     assert theta[0] == 0.0
     assert found == pytest.approx(0.3 * albedo[0], rel=0.01)
+
+
+def test_tables_do_not_take_what_neighbours_share(tmp_path: Path):
+    """What the cosine law finds is not what a table makes of each of its rays."""
+    write(tmp_path / "grey_brdf.xompt", **brdf_content(coated_rows(COAT, *FINE), 550e-9))
+    scene = TABLE + GROUND + NO_SUN
+    alone, shared = (radiance(tmp_path, scene, rays=64, sharing=sharing) for sharing in Sharing)
+    np.testing.assert_array_equal(alone, shared)

@@ -34,8 +34,10 @@ from sensor_models.kernels.camera.ccd.points import (
     MATERIAL_OF,
     NORMAL_OF,
     OTHER,
+    RAYS,
     ROW,
     SECOND,
+    SHARE_OF,
     START,
     THERE,
     UP,
@@ -103,20 +105,31 @@ def begin_grid(own: Floats, lane: int, cells: int) -> None:
 
 
 @njit(**ACCESS)
-def plan_rays(path: Path, light: Light, points: Points) -> bool:
-    """Decide how many rays of base and top each point gets; whether any has top rays."""
-    some = False
+def plan_rays(path: Path, light: Light, points: Points) -> tuple[int, bool]:
+    """Decide how many rays of base and top points get; the most of one, and if any has top rays.
+
+    The base of a point needs none where its light is known. Where less than all is left of the
+    light of a point, it sends as many rays less, one of its base and one of its top at least.
+    """
+    own, some, most = points.spread, False, 0
+    for lane in range(WIDTH):
+        own[RAYS + lane] = 0.0
     for lane in range(points.filled[0]):
         surface = surface_at(path.surfaces, points.ids[lane, MATERIAL_OF])
-        top = 0
+        if surface[KIND] == TABULATED:  # what it sends depends on where each ray comes from
+            points.known[lane] = False
+        rays, top = math.ceil(min(points.numbers[lane, SHARE_OF], 1.0) * light.rays), 0
         if surface[KIND] != LAMBERT and surface[KIND] != TABULATED:
-            top = max(light.rays // TOP_SHARE, 1)
-            if surface[EXTINCTION] > 0.01 or light.rays == 1:
-                top = light.rays
+            rays = max(rays, min(light.rays, 2))
+            top = max(rays // TOP_SHARE, 1)
+            if surface[EXTINCTION] > 0.01 or rays == 1:
+                top = rays
         some |= top > 0
-        points.spread[BASES + lane] = light.rays - top
-        begin_grid(points.spread, lane, light.rays - top if top < light.rays else top)
-    return some
+        base = 0 if points.known[lane] else rays - top
+        own[BASES + lane], own[RAYS + lane] = base, base + top
+        most = max(most, base + top)
+        begin_grid(own, lane, max(base if base > 0 else top, 1))
+    return most, some
 
 
 @njit(**ACCESS)
@@ -147,8 +160,8 @@ def step_grids(points: Points, words: Words, index: int) -> None:
 
 
 @njit(**ACCESS)
-def look_by_cosine(own: Floats, packet: Packet) -> None:
-    """Put rays of the cosine law into a packet, from all points, by their draws."""
+def look_by_cosine(own: Floats, packet: Packet, index: int) -> None:
+    """Put rays of the cosine law into a packet, from all points with more, by their draws."""
     rays = packet.doubles
     for lane in range(WIDTH):
         u = own[DRAW + lane]
@@ -162,16 +175,16 @@ def look_by_cosine(own: Floats, packet: Packet) -> None:
             )
             rays[PLACE + row] = own[START + row]
         rays[SENT + lane] = own[WHEN + lane]
-        own[WEIGHT + lane] = own[THERE + lane]
+        own[WEIGHT + lane] = own[THERE + lane] if index < own[RAYS + lane] else 0.0
 
 
 @njit(**ACCESS)
-def look_off_tops(path: Path, light: Light, points: Points, packet: Packet, index: int) -> None:
+def look_off_tops(path: Path, points: Points, packet: Packet, index: int) -> None:
     """Put rays of the top layer in the place of those of points that have had their base rays."""
     own, rays = points.spread, packet.doubles
     for lane in range(points.filled[0]):
-        bases = int(own[BASES + lane])
-        if index >= bases:
+        bases, rays_of = int(own[BASES + lane]), int(own[RAYS + lane])
+        if bases <= index < rays_of:
             x, y, z = triple(points.numbers, lane, ALONG_OF)
             surface = surface_at(path.surfaces, points.ids[lane, MATERIAL_OF])
             normal, axes = triple(points.numbers, lane, NORMAL_OF), across(own, lane)
@@ -181,7 +194,7 @@ def look_off_tops(path: Path, light: Light, points: Points, packet: Packet, inde
             for k in range(3):
                 rays[ALONG + k * WIDTH + lane] = along[k]
         elif index == bases - 1:
-            begin_grid(own, lane, light.rays - bases)
+            begin_grid(own, lane, max(rays_of - bases, 1))
 
 
 @njit(**ACCESS)
@@ -203,9 +216,9 @@ def look_around(
     own, packet = points.spread, probe.packet
     draw_words(light, points, words, index)
     step_grids(points, words, index)
-    look_by_cosine(own, packet)
+    look_by_cosine(own, packet, index)
     if coated:
-        look_off_tops(path, light, points, packet, index)
+        look_off_tops(path, points, packet, index)
     if len(path.tables) > 0:
         weigh_by_tables(path, points, packet)
     for lane in range(WIDTH):

@@ -16,6 +16,7 @@ from sensor_models.kernels.camera.ccd.points import (
     BASES,
     DRAW_OF,
     START,
+    SUM_OF,
     WEIGHT,
     WHEN,
     Points,
@@ -144,7 +145,8 @@ def look_to_sun(
             rays[PLACE + k * WIDTH + place] = packet.doubles[PLACE + k * WIDTH + lane]
         rays[SENT + place] = packet.doubles[SENT + lane]
         waiting.probe.rows[NEAREST + place] = third.rows[NEAREST + lane]
-        waiting.ids[place, 0], waiting.ids[place, 1] = lane, probe.found[lane]
+        row = points.ids[lane, SUM_OF]
+        waiting.ids[place, 0], waiting.ids[place, 1] = row, probe.found[lane]
         waiting.ids[place, 2] = SUN + (0 if index < own[BASES + lane] else TOP)
         waiting.shares[place] = weight * facing
         waiting.filled[0] = place + 1
@@ -166,8 +168,8 @@ def add_sunlight(view: SceneView, path: Path, light: Light, waiting: Waiting, su
     send_all(view, probe)
     ask_open(view, path, light, probe, False)
     for place in range(filled):
-        lane, material, column = waiting.ids[place]
-        sums[lane, material, column] += waiting.shares[place] * probe.rows[LEFT + place]
+        row, material, column = waiting.ids[place]
+        sums[row, material, column] += waiting.shares[place] * probe.rows[LEFT + place]
     waiting.filled[0] = 0
 
 
@@ -223,16 +225,17 @@ def add_found(
         if not weight > 0.0:
             continue
         first, found = 0 if index < own[BASES + lane] else TOP, probe.found[lane]
+        row = points.ids[lane, SUM_OF]
         if found == NOTHING:
             sky = probe.packet.doubles[ALONG + 2 * WIDTH + lane] >= 0.0
-            sums[lane, none, first + MET] += weight
-            sums[lane, none, first + (SKY if sky else GROUND)] += weight
+            sums[row, none, first + MET] += weight
+            sums[row, none, first + (SKY if sky else GROUND)] += weight
             continue
-        sums[lane, found, first + MET] += weight
+        sums[row, found, first + MET] += weight
         if light.looks_up:
             sky = third.packet.doubles[ALONG + 2 * WIDTH + lane] >= 0.0
             side = first + (SKY if sky else GROUND)
-            sums[lane, found, side] += weight * third.rows[LEFT + lane]
+            sums[row, found, side] += weight * third.rows[LEFT + lane]
         else:
             up = rows[FACE + 2 * WIDTH + lane]
-            sums[lane, found, first + SKY] += 0.5 * weight * (1.0 + up)
+            sums[row, found, first + SKY] += 0.5 * weight * (1.0 + up)

@@ -33,6 +33,8 @@ from sensor_models.kernels.camera.ccd.points import (
     NORMAL_OF,
     PLACE_OF,
     RAY_OF,
+    SHARE_OF,
+    SUM_OF,
     TIME_OF,
     triple,
 )
@@ -40,6 +42,14 @@ from sensor_models.kernels.camera.ccd.shading import (
     ShadingWorkspace,
     light_points,
     new_shading_workspace,
+)
+from sensor_models.kernels.camera.ccd.shared import (
+    CELL,
+    LEAST_RAYS,
+    SIDE,
+    SPOT,
+    Records,
+    look_up,
 )
 from sensor_models.kernels.camera.ccd.textures import reflectance_at, texture_of
 from sensor_models.kernels.camera.layout import corner_of, pixel_of, tiles_of
@@ -136,6 +146,7 @@ class Workspace(NamedTuple):
     met: NDArray[np.int64]  # (WIDTH, MOST_NODES): materials at the nodes of their trees
     tint: Floats  # (wavelengths,): share of the light that the present way leaves
     starts: Floats  # (WIDTH, 3): where the rays start, m
+    spot: Floats  # (SPOT,): the present point, for ``shared``
 
 
 @njit(cache=True)
@@ -148,6 +159,7 @@ def new_workspace(wavelengths: int, materials: int) -> Workspace:
         np.zeros((WIDTH, MOST_NODES), np.int64),
         np.ones(wavelengths),
         np.zeros((WIDTH, 3)),
+        np.zeros(SPOT),
     )
 
 
@@ -264,6 +276,7 @@ def describe(workspace: Workspace, picture: Picture, row: int, lane: int, pixel:
 def put_point(
     view: SceneView,
     light: Light,
+    records: Records,
     shot: Shot,
     workspace: Workspace,
     row: int,
@@ -286,8 +299,24 @@ def put_point(
         square += (numbers[row, PLACE_X + k] - workspace.starts[lane, k]) ** 2
     points.numbers[place, TIME_OF] = numbers[row, TIME]
     points.numbers[place, LENGTH_OF] = math.sqrt(square)
+    points.numbers[place, SHARE_OF] = 1.0
     points.ids[place, RAY_OF], points.ids[place, MATERIAL_OF] = lane, ids[row, MATERIAL]
-    points.ids[place, DRAW_OF] = draw
+    points.ids[place, DRAW_OF], points.ids[place, SUM_OF] = draw, place
+    points.known[place] = False
+    if records.across > 0:
+        points.numbers[place, SHARE_OF] = numbers[row, WEIGHT]
+        pixel = draw >> (NODE_BITS + SAMPLE_BITS)
+        points.known[place] = look_up(
+            records,
+            pixel // shot.columns,
+            pixel % shot.columns,
+            LEAST_RAYS * min(light.rays, CELL),
+            SIDE * shot.cell * numbers[row, OPTICAL],
+            triple(numbers, row, PLACE_X),
+            triple(numbers, row, NORMAL_X),
+            workspace.spot,
+            points.around[place],
+        )
     material = ids[row, MATERIAL]
     for k in range(len(workspace.tint)):
         points.tint[place, k] = workspace.tint[k]
@@ -315,6 +344,7 @@ def take_in(
     view: SceneView,
     path: Path,
     light: Light,
+    records: Records,
     shot: Shot,
     workspace: Workspace,
     picture: Picture,
@@ -344,7 +374,7 @@ def take_in(
             if path.surfaces[material, SURFACE_KIND] != DIELECTRIC:
                 number = (pixel << SAMPLE_BITS) + sample
                 draw = (number << NODE_BITS) + node
-                put_point(view, light, shot, workspace, row, lane, draw)
+                put_point(view, light, records, shot, workspace, row, lane, draw)
             if points.filled[0] == WIDTH:
                 light_points(view, path, light, workspace.shading, workspace.glow)
     arrivals.filled[0] = 0
@@ -355,6 +385,7 @@ def expose_tile(
     view: SceneView,
     path: Path,
     light: Light,
+    records: Records,
     shot: Shot,
     workspace: Workspace,
     pose: Floats,
@@ -377,10 +408,10 @@ def expose_tile(
                     picture.owner[pixel] = picture.material[pixel] = -1
         trace(view, tree)
         arrive(view, path, tree)
-        take_in(view, path, light, shot, workspace, picture, corner, sample)
+        take_in(view, path, light, records, shot, workspace, picture, corner, sample)
         while branches_left(tree) > 0:
             go_on(view, path, tree)
-            take_in(view, path, light, shot, workspace, picture, corner, sample)
+            take_in(view, path, light, records, shot, workspace, picture, corner, sample)
         if workspace.shading.points.filled[0] > 0:
             light_points(view, path, light, workspace.shading, glow)
     for lane in range(0, WIDTH, TOGETHER):
@@ -415,6 +446,7 @@ def expose(
     claims: NDArray[np.int64],
     path: Path,
     light: Light,
+    records: Records,
     shot: Shot,
     picture: Picture,
     lost: NDArray[np.int64],
@@ -425,7 +457,7 @@ def expose(
     first = claim(claims) * CHUNK
     while first < total:
         for tile in range(first, min(first + CHUNK, total)):
-            expose_tile(view, path, light, shot, workspace, pose, picture, tile)
+            expose_tile(view, path, light, records, shot, workspace, pose, picture, tile)
         for limit in range(len(lost[0])):
             lost[first // CHUNK, limit] = workspace.tree.lost[limit]
             workspace.tree.lost[limit] = 0

@@ -20,13 +20,13 @@ from sensor_models.kernels.tracing.packets import ACCESS
 Floats = NDArray[np.float64]
 
 # Columns of Points.numbers: where a point is, its normal on the viewer's side, the direction of
-# the ray that found it, when that was sent, how long it was.
-PLACE_OF, NORMAL_OF, ALONG_OF, TIME_OF, LENGTH_OF = 0, 3, 6, 9, 10
-NUMBERS = 11
-# Columns of Points.ids: the ray of the caller's that it belongs to, its material, and the number
-# that its draws go by.
-RAY_OF, MATERIAL_OF, DRAW_OF = range(3)
-IDS = 3
+# the ray that found it, when that was sent, how long it was, what is left of its light on the way.
+PLACE_OF, NORMAL_OF, ALONG_OF, TIME_OF, LENGTH_OF, SHARE_OF = 0, 3, 6, 9, 10, 11
+NUMBERS = 12
+# Columns of Points.ids: the ray of the caller's that it belongs to, its material, the number that
+# its draws go by, and the row of sums that what its rays find is added to.
+RAY_OF, MATERIAL_OF, DRAW_OF, SUM_OF = range(4)
+IDS = 4
 
 # Rows of Points.spread, counted in numbers: 1 where there is a point, else 0; where rays from it
 # start and how near they do not look; when they are sent; its normal and two unit vectors at right
@@ -36,9 +36,9 @@ THERE, START, LEAST, WHEN, UP, FIRST, SECOND = (
 )  # fmt: skip
 # Then what is drawn for it: cells of its grid and their columns, the next cell, two draws.
 CELLS, COLUMNS, COLUMN, ROW, DRAW, OTHER = (WIDTH * k for k in range(15, 21))
-# The rays from it: how many are of its base; what the one under way counts.
-BASES, WEIGHT = 21 * WIDTH, 22 * WIDTH
-SPREAD = 23 * WIDTH
+# The rays from it: how many are of its base, and of all; what the one under way counts.
+BASES, RAYS, WEIGHT = 21 * WIDTH, 22 * WIDTH, 23 * WIDTH
+SPREAD = 24 * WIDTH
 
 
 class Points(NamedTuple):
@@ -49,6 +49,8 @@ class Points(NamedTuple):
     ids: NDArray[np.int64]  # (WIDTH, IDS)
     tint: Floats  # (WIDTH, n): what is left of their light on the way to the viewer
     base: Floats  # (WIDTH, n): reflectance of their base
+    known: NDArray[np.bool_]  # (WIDTH,): ``around`` is what neighbours share
+    around: Floats  # (WIDTH, n): mean radiance from around
     spread: Floats  # (SPREAD,)
 
 
@@ -60,6 +62,8 @@ def new_points(wavelengths: int) -> Points:
         np.zeros((WIDTH, NUMBERS)),
         np.zeros((WIDTH, IDS), np.int64),
         np.zeros((WIDTH, wavelengths)),
+        np.zeros((WIDTH, wavelengths)),
+        np.zeros(WIDTH, np.bool_),
         np.zeros((WIDTH, wavelengths)),
         np.ones(SPREAD),
     )

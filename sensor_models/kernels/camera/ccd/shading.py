@@ -53,6 +53,7 @@ from sensor_models.kernels.camera.ccd.points import (
     MATERIAL_OF,
     NORMAL_OF,
     RAY_OF,
+    RAYS,
     START,
     THERE,
     UP,
@@ -236,8 +237,8 @@ def add_surroundings(
 ) -> None:
     """Add what the points send on of the light of sky and surroundings."""
     points = shading.points
-    coated, parallel = plan_rays(path, light, points), are_parallel(points.spread)
-    for index in range(light.rays):
+    (most, coated), parallel = plan_rays(path, light, points), are_parallel(points.spread)
+    for index in range(most):
         alike = look_around(
             view, path, light, points, shading.words, shading.probe, index, coated, parallel
         )
@@ -259,12 +260,14 @@ def add_surroundings(
     for lane in range(points.filled[0]):
         material, ray = points.ids[lane, MATERIAL_OF], points.ids[lane, RAY_OF]
         base = points.spread[BASES + lane]
-        top = light.rays - base
+        top, into = points.spread[RAYS + lane] - base, shading.into
         if base > 0.0:
-            gather(light, shading.sums[lane], 0, shading.into)
-            share = through(path, points, lane, material) / base
+            gather(light, shading.sums[lane], 0, into)
+        if base > 0.0 or points.known[lane]:
+            found = points.around[lane] if points.known[lane] else into
+            share = through(path, points, lane, material) / max(base, 1.0)
             for k in range(glow.shape[1]):
-                sent = share * points.base[lane, k] * shading.into[k]
+                sent = share * points.base[lane, k] * found[k]
                 glow[ray, k] += points.tint[lane, k] * sent
         if top > 0.0:
             gather(light, shading.sums[lane], TOP, shading.onto)

@@ -1,0 +1,45 @@
+"""The light from around that neighbours in a picture share (``kernels.camera.ccd.shared``)."""
+
+import numpy as np
+
+from sensor_models.kernels.camera.ccd import shared, survey
+from sensor_models.kernels.camera.ccd.exposure import Shot
+from sensor_models.kernels.camera.ccd.lights import Light
+from sensor_models.kernels.camera.ccd.shared import GROUPS, SIDE, SPOT, Records
+from sensor_models.kernels.light.paths import Path
+from sensor_models.kernels.tracing.scene_view import SceneView
+from sensor_models.scene.tracing import RayScene
+
+#: How far apart the cells are that are averaged, pass by pass.
+GAPS = (1, 2, 4)
+
+
+def unshared(light: Light) -> Records:
+    """The records of a picture whose points share nothing."""
+    return _new_records(0, 0, len(light.sun))
+
+
+def shared_light(rays: RayScene, view: SceneView, path: Path, light: Light, shot: Shot) -> Records:
+    """What the points of a picture share."""
+    down, across = -(-shot.rows // SIDE), -(-shot.columns // SIDE)
+    records = _new_records(down, across, len(light.sun))
+    rays.run(survey.survey, path, light, shot, records, view=view)
+    rays.pool.run(shared.measure, records)
+    other = records._replace(
+        counts=np.zeros_like(records.counts), light=np.zeros_like(records.light)
+    )
+    for gap in GAPS:
+        rays.pool.run(shared.smooth, records, gap, other)
+        records, other = other, records
+    return records
+
+
+def _new_records(down: int, across: int, wavelengths: int) -> Records:
+    cells = down * across
+    return Records(
+        down,
+        across,
+        np.zeros((GROUPS, cells, SPOT)),
+        np.zeros((GROUPS, cells)),
+        np.zeros((GROUPS, cells, wavelengths), np.float32),
+    )

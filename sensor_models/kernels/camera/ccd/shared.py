@@ -1,0 +1,224 @@
+r"""Light from around that neighbours share.
+
+What sky and surroundings bring to a surface changes little from a point to the next one, while the
+rays that find it out are few, and so differ. A cell of ``SIDE`` x ``SIDE`` rays of the camera
+therefore keeps records of it (``survey``), one for each surface that it sees, ``GROUPS`` at the
+most: a place, a normal, the mean radiance L of rays of the cosine law, and D, how far these came,
+1/sqrt(mean 1/d²). Records are then averaged with those of cells around in passes of 1, 2 and 4
+cells (``smooth``), and a point takes what those around its pixel say (``look_up``), with weights
+
+    w = (1 - d/s) (1 - p/(F f)) (c - C)/(1 - C),    none of the factors below 0
+
+    d, p   the distance to a record, and what of it is off the plane of either of both
+    c      the cosine between the normals
+    s      S times the lesser D, at least ``LEAST_CELLS`` cells: near other surfaces light changes
+           on shorter ways, in proportion to their distance (Ward et al. 1988)
+    f      d and the size of a cell, at most s: a step is no slope
+
+and no weight at all where D is less than a cell: what changes within one is not known there. So
+nothing is shared over edges, between surfaces at different depth, or across a corner. Weights
+follow from places alone, but for D, which is that of a neighbourhood: they know nothing of the
+light of the records, so means stay means. A point that agrees with no record sends its own rays.
+
+Source: PHYSICS-2, 36; Ward, Rubinstein and Clear 1988; Dammertz et al. 2010 (passes with gaps).
+Deviation: light is smoothed over s in each pass, so shadows of the sky that are narrower than
+that are softened.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sensor_models.kernels.compiling import njit
+from sensor_models.kernels.math.rotations import Triple
+from sensor_models.kernels.tracing.packets import ACCESS
+from sensor_models.kernels.tracing.rays import claim
+
+Floats = NDArray[np.float64]
+Light32 = NDArray[np.float32]
+
+#: Rays of the camera across and down a cell, and all of them.
+SIDE = 4
+CELL = SIDE * SIDE
+#: Surfaces that a cell keeps records of.
+GROUPS = 3
+# Columns of Records.spots: place, normal, size of the part of the cell on that surface, rays, sum
+# of their inverse squared lengths, D.
+PLACE_AT, NORMAL_AT, SIZE, SENT_RAYS, NEARNESS, REACH = 0, 3, 6, 7, 8, 9
+SPOT = 10
+#: S, F and C of the weights, and the least s in sizes of a cell.
+SHARE_OF_REACH, FLATNESS, LEAST_COSINE, LEAST_CELLS = 0.3, 0.1, 0.9, 1.0
+#: Rays that a point takes the light of others from, over those that it would send itself.
+LEAST_RAYS = 1.0
+#: What stands for D where rays met nothing.
+FAR = 1e9
+#: Weights of a pass by the number of coordinates in which a record is another cell's.
+OF_PASS = (4.0, 2.0, 1.0)
+
+
+class Records(NamedTuple):
+    """What the cells of a picture know of the light around."""
+
+    down: int  # cells
+    across: int  # cells; 0 if nothing is shared
+    spots: Floats  # (GROUPS, cells, SPOT)
+    counts: Floats  # (GROUPS, cells): how much a record counts, 0 for none
+    light: Light32  # (GROUPS, cells, wavelengths): mean radiance
+
+
+@njit(**ACCESS)
+def agreement(one: Floats, other: Floats) -> float:
+    """How far two spots may share their light, from 0 to 1."""
+    a, b, c = one[NORMAL_AT], one[NORMAL_AT + 1], one[NORMAL_AT + 2]
+    e, f, g = other[NORMAL_AT], other[NORMAL_AT + 1], other[NORMAL_AT + 2]
+    cosine = a * e + b * f + c * g
+    reach, size = min(one[REACH], other[REACH]), max(one[SIZE], other[SIZE])
+    if cosine <= LEAST_COSINE or reach < size:
+        return 0.0
+    x, y, z = other[0] - one[0], other[1] - one[1], other[2] - one[2]
+    distance = math.sqrt(x * x + y * y + z * z)
+    span = max(SHARE_OF_REACH * reach, LEAST_CELLS * size)
+    off = max(abs(x * a + y * b + z * c), abs(x * e + y * f + z * g))
+    flat = FLATNESS * min(span, distance + size)
+    if distance >= span or off >= flat:
+        return 0.0
+    near, level = 1.0 - distance / span, 1.0 - off / flat
+    alike = min((cosine - LEAST_COSINE) / (1.0 - LEAST_COSINE), 1.0)
+    return float(near * level * alike)
+
+
+@njit(**ACCESS)
+def is_beside(one: Floats, other: Floats) -> bool:
+    """Whether two spots lie on about the same plane."""
+    cosine = x = y = 0.0
+    for k in range(3):
+        cosine += one[NORMAL_AT + k] * other[NORMAL_AT + k]
+        x += one[NORMAL_AT + k] * (other[PLACE_AT + k] - one[PLACE_AT + k])
+        y += other[NORMAL_AT + k] * (other[PLACE_AT + k] - one[PLACE_AT + k])
+    most = FLATNESS * LEAST_CELLS * max(one[SIZE], other[SIZE])
+    return bool((cosine > LEAST_COSINE) & (max(abs(x), abs(y)) < most))
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def measure(claims: NDArray[np.int64], records: Records) -> None:
+    """Find out D of all records, with the rays of the eight cells around as far as they agree."""
+    spots, across = records.spots, records.across
+    row = claim(claims)
+    while row < records.down:
+        for cell in range(row * across, (row + 1) * across):
+            for group in range(GROUPS):
+                if records.counts[group, cell] > 0.0:
+                    spots[group, cell, REACH] = reach_of(records, row, cell - row * across, group)
+        row = claim(claims)
+
+
+@njit(**ACCESS)
+def reach_of(records: Records, row: int, column: int, group: int) -> float:
+    """How far the rays of a neighbourhood came."""
+    spots, own = records.spots, records.spots[group, row * records.across + column]
+    rays = nearness = 0.0
+    for i in range(max(row - 1, 0), min(row + 2, records.down)):
+        for j in range(max(column - 1, 0), min(column + 2, records.across)):
+            cell = i * records.across + j
+            for other in range(GROUPS):
+                if records.counts[other, cell] > 0.0 and is_beside(own, spots[other, cell]):
+                    rays += spots[other, cell, SENT_RAYS]
+                    nearness += spots[other, cell, NEARNESS]
+    return min(math.sqrt(rays / nearness), FAR) if nearness > 0.0 else FAR
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def smooth(claims: NDArray[np.int64], records: Records, gap: int, result: Records) -> None:
+    """Average the light of all records with that of the eight cells so far away."""
+    total = np.zeros(records.light.shape[2], np.float32)
+    row = claim(claims)
+    while row < records.down:
+        for column in range(records.across):
+            for group in range(GROUPS):
+                average(records, row, column, group, gap, total, result)
+        row = claim(claims)
+
+
+@njit(**ACCESS)
+def average(
+    records: Records,
+    row: int,
+    column: int,
+    group: int,
+    gap: int,
+    total: Light32,
+    result: Records,
+) -> None:
+    """Write the mean light of a record and those that agree with it."""
+    spots, here = records.spots, row * records.across + column
+    result.counts[group, here] = 0.0
+    if records.counts[group, here] == 0.0:
+        return
+    total[:] = np.float32(0.0)
+    count = 0.0
+    for i in range(row - gap, row + gap + 1, gap):
+        for j in range(column - gap, column + gap + 1, gap):
+            if (i < 0) | (j < 0) | (i >= records.down) | (j >= records.across):
+                continue
+            cell = i * records.across + j
+            of_pass = OF_PASS[(1 if i != row else 0) + (1 if j != column else 0)]
+            for other in range(GROUPS):
+                weight = of_pass * records.counts[other, cell]
+                if weight == 0.0:
+                    continue
+                if cell != here or other != group:
+                    weight *= agreement(spots[group, here], spots[other, cell])
+                    if weight == 0.0:
+                        continue
+                count += weight
+                share = np.float32(weight)
+                for k in range(len(total)):
+                    total[k] += share * records.light[other, cell, k]
+    scale = np.float32(1.0 / count)
+    for k in range(len(total)):
+        result.light[group, here, k] = scale * total[k]
+    result.counts[group, here] = count / OF_PASS[0]
+
+
+@njit(**{**ACCESS, "forceinline": False})
+def look_up(
+    records: Records, row: int, column: int, least: float, size: float, place: Triple,
+    normal: Triple, spot: Floats, result: Floats,
+) -> bool:  # fmt: skip
+    """Write the light around a point that a ray of a row and column found; False: too few know.
+
+    ``least`` is what records have to count for that, ``size`` that of a cell there; ``spot`` is
+    room for the point.
+    """
+    for k in range(3):
+        spot[PLACE_AT + k], spot[NORMAL_AT + k] = place[k], normal[k]
+    spot[SIZE], spot[REACH] = size, FAR
+    y, x = (row + 0.5) / SIDE - 0.5, (column + 0.5) / SIDE - 0.5
+    top, left = math.floor(y), math.floor(x)
+    whole = count = 0.0
+    for k in range(len(result)):
+        result[k] = 0.0
+    for i in range(2):
+        for j in range(2):
+            at, beside = int(top) + i, int(left) + j
+            if (at < 0) | (beside < 0) | (at >= records.down) | (beside >= records.across):
+                continue
+            cell = at * records.across + beside
+            of_cell = (1.0 - abs(y - at)) * (1.0 - abs(x - beside))
+            for group in range(GROUPS):
+                if records.counts[group, cell] == 0.0:
+                    continue
+                weight = of_cell * agreement(spot, records.spots[group, cell])
+                if weight > 0.0:
+                    whole += weight
+                    count += weight * records.counts[group, cell]
+                    for k in range(len(result)):
+                        result[k] += weight * np.float64(records.light[group, cell, k])
+    if whole <= 0.0 or count < least * whole:
+        return False
+    scale = 1.0 / whole
+    for k in range(len(result)):
+        result[k] *= scale
+    return True

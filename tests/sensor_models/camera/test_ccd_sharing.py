@@ -1,0 +1,198 @@
+"""Light from around that neighbours share: its mean, its edges, its grain, bodies and threads."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sensor_models.camera.ccd.camera import CcdCamera
+from sensor_models.camera.ccd.parameters import (
+    LightParameters,
+    OpticsParameters,
+    PictureParameters,
+    Sharing,
+)
+from sensor_models.kernels.camera.ccd import shared
+from sensor_models.kernels.camera.ccd.shared import GROUPS, SPOT, Records
+from sensor_models.scene.history import MovingBodies
+from sensor_models.scene.manifest import load_scene
+from sensor_models.scene.tracing import RayScene
+from tests.sensor_models.camera.test_ccd_light import DOWN, EVEN, GROUND, matt, placed
+from tests.sensor_models.camera.test_ccd_mitsuba import EYE, SCENE, TARGET, looking
+from tests.sensor_models.scene_files import write_manifest
+
+ACROSS, DOWNWARD, WAVES = 9, 7, 3
+
+
+def camera_of(rays: int, sharing: Sharing = Sharing.neighbours, side: int = 96) -> CcdCamera:
+    optics = OpticsParameters(width=side, height=side, intrinsics=(1.1 * side, 1.1 * side, 0, 0))
+    return CcdCamera(
+        optics, PictureParameters(bands=1), light=LightParameters(rays=rays, sharing=sharing)
+    )
+
+
+def a_corner(folder: Path) -> Path:
+    """Boxes and a ball on a ground, without a sun: all light is from around."""
+    return write_manifest(folder, SCENE.replace("2.0], [1100e-9, 2.0", "0], [1100e-9, 0"))
+
+
+def test_sharing_takes_grain_away_and_keeps_the_mean(tmp_path: Path) -> None:
+    pose = looking(EYE, TARGET)
+    with RayScene(load_scene(a_corner(tmp_path))) as rays:
+        truth = camera_of(1024, Sharing.none).expose(rays, pose).light.astype(float)
+        alone = camera_of(16, Sharing.none).expose(rays, pose).light
+        among = camera_of(16).expose(rays, pose).light
+    assert among.mean() == pytest.approx(truth.mean(), rel=2e-3)
+    off = [np.abs(each - truth) for each in (alone, among)]
+    # The picture is small: a quarter of it lies within a cell or two of other surfaces, where
+    # points send their own rays.
+    assert np.percentile(off[1], 50.0) <= 0.5 * np.percentile(off[0], 50.0)
+    assert np.percentile(off[1], 75.0) <= 0.5 * np.percentile(off[0], 75.0)
+    assert np.sqrt(np.mean(off[1] ** 2)) <= 0.85 * np.sqrt(np.mean(off[0] ** 2))
+
+
+def test_nothing_is_shared_between_levels(tmp_path: Path) -> None:
+    """A plate close above a ground: both face the sky, and the ground is in the plate's shade."""
+    text = EVEN.replace("2.0]", "0.0]") + matt("grey", 0.5) + GROUND
+    text += placed("plate", "grey", "box = { size = [2, 1, 0.02] }", "position = [0, 0, 0.3]")
+    with RayScene(load_scene(write_manifest(tmp_path, text))) as rays:
+        exposed = camera_of(1024, Sharing.none).expose(rays, DOWN)
+        truth = exposed.light[:, :, 0]
+        among = camera_of(256).expose(rays, DOWN).light[:, :, 0]
+    plate = exposed.entity == exposed.entity[48, 48]
+    assert 0.05 < plate.mean() < 0.95
+    np.testing.assert_allclose(among[plate], truth[plate], rtol=1e-5)
+    assert truth[~plate].min() < 0.7 * truth[plate].min()
+    assert among[~plate].mean() == pytest.approx(truth[~plate].mean(), rel=5e-3)
+    assert np.percentile(np.abs(among / truth - 1.0)[~plate], 95.0) <= 0.04
+
+
+def test_records_depend_on_no_thread_and_not_on_each_other(tmp_path: Path) -> None:
+    pose, pictures = looking(EYE, TARGET), []
+    for threads in (1, 2, 3):
+        with RayScene(load_scene(a_corner(tmp_path)), threads) as rays:
+            pictures.append(camera_of(16, side=50).expose(rays, pose, 5).light)
+    np.testing.assert_array_equal(pictures[0], pictures[1])
+    np.testing.assert_array_equal(pictures[0], pictures[2])
+
+
+def test_light_is_shared_where_bodies_are_now(tmp_path: Path) -> None:
+    """A box that was moved, and one that stands there, shade the ground alike."""
+    there = 'position = [0, 0.5, 0.5]\nbody = "box"'
+    box = placed("box", "grey", "box = { size = [1, 1, 1] }")
+    text = EVEN + matt("grey", 0.5) + GROUND + '[[bodies]]\nname = "box"\n' + box
+    moved = text + 'position = [0, -1.5, 0.5]\nbody = "box"\n'
+    resting = load_scene(write_manifest(tmp_path, text + there))
+    with RayScene(resting) as rays:
+        wanted = camera_of(64, side=48).expose(rays, DOWN).light
+    pose = np.array([[[0.0, 2.0, 0.0, 1.0, 0.0, 0.0, 0.0]]])
+    with RayScene(load_scene(write_manifest(tmp_path, moved))) as rays:
+        found = camera_of(64, side=48).expose(rays, DOWN, moving=MovingBodies(pose, 0, 1)).light
+    off = np.abs(found / wanted - 1.0)
+    assert np.median(off) <= 1e-3
+    assert np.percentile(off, 99.0) <= 0.02
+
+
+def some_records() -> Records:
+    """Records of a bent floor, some of them missing, with light at random."""
+    draw = np.random.default_rng(3)
+    cells = ACROSS * DOWNWARD
+    spots = np.zeros((GROUPS, cells, SPOT))
+    y, x = np.divmod(np.arange(cells), ACROSS)
+    for group in range(GROUPS):
+        spots[group, :, 0], spots[group, :, 1] = x, y
+        spots[group, :, 2] = 0.4 * group + 0.03 * draw.standard_normal(cells)
+        normal = np.stack([0.2 * draw.standard_normal(cells), np.zeros(cells), np.ones(cells)], 1)
+        spots[group, :, 3:6] = normal / np.linalg.norm(normal, axis=1)[:, None]
+        spots[group, :, shared.SIZE] = draw.uniform(0.5, 1.5, cells)
+        spots[group, :, shared.REACH] = draw.uniform(2.0, 40.0, cells)
+    counts = draw.integers(0, 16, (GROUPS, cells)).astype(float)
+    light = draw.random((GROUPS, cells, WAVES)).astype(np.float32)
+    return Records(DOWNWARD, ACROSS, spots, counts, light)
+
+
+def agreement(one: np.ndarray, other: np.ndarray) -> float:
+    """The weight of the module's docstring, as it stands there."""
+    apart = other[:3] - one[:3]
+    reach = min(one[shared.REACH], other[shared.REACH])
+    size = max(one[shared.SIZE], other[shared.SIZE])
+    if reach < size:
+        return 0.0
+    span = max(shared.SHARE_OF_REACH * reach, shared.LEAST_CELLS * size)
+    off = max(abs(apart @ one[3:6]), abs(apart @ other[3:6]))
+    factors = (
+        1.0 - np.linalg.norm(apart) / span,
+        1.0 - off / (shared.FLATNESS * min(span, float(np.linalg.norm(apart)) + size)),
+        min((one[3:6] @ other[3:6] - shared.LEAST_COSINE) / (1.0 - shared.LEAST_COSINE), 1.0),
+    )
+    return float(np.prod([max(each, 0.0) for each in factors]))
+
+
+@pytest.mark.parametrize("gap", [1, 2, 4])
+def test_a_pass_is_the_weighted_mean_of_nine_cells(gap: int) -> None:
+    given = some_records()
+    result = given._replace(counts=np.zeros_like(given.counts), light=np.zeros_like(given.light))
+    shared.smooth(np.zeros(1, np.int64), given, gap, result)
+    others = 0
+    for group, cell in np.ndindex(*given.counts.shape):
+        if given.counts[group, cell] == 0.0:
+            assert result.counts[group, cell] == 0.0
+            continue
+        i, j = divmod(cell, ACROSS)
+        total, light = 0.0, np.zeros(WAVES)
+        for di, dj, other in np.ndindex(3, 3, GROUPS):
+            p, q = i + (di - 1) * gap, j + (dj - 1) * gap
+            if not (0 <= p < DOWNWARD and 0 <= q < ACROSS):
+                continue
+            there = p * ACROSS + q
+            same = there == cell and other == group
+            weight = 1.0 if same else agreement(given.spots[group, cell], given.spots[other, there])
+            weight *= given.counts[other, there] * 4.0 / 2 ** (abs(di - 1) + abs(dj - 1))
+            total, light = total + weight, light + weight * given.light[other, there]
+            others += weight > 0.0 and not same
+        assert result.counts[group, cell] == pytest.approx(total / 4.0, rel=1e-12)
+        np.testing.assert_allclose(result.light[group, cell], light / total, rtol=1e-5)
+    assert others > 100
+
+
+def test_a_pass_keeps_light_that_is_the_same_everywhere() -> None:
+    given = some_records()
+    given.light[:] = 0.7
+    result = given._replace(counts=np.zeros_like(given.counts), light=np.zeros_like(given.light))
+    shared.smooth(np.zeros(1, np.int64), given, 1, result)
+    np.testing.assert_allclose(result.light[given.counts > 0.0], 0.7, rtol=1e-6)
+
+
+def test_few_rays_of_neighbours_are_not_taken_for_many(tmp_path: Path) -> None:
+    """With one ray a cell nobody knows enough but all around together: no pixel is left dark."""
+    text = EVEN.replace("2.0]", "0.0]") + matt("grey", 0.5) + GROUND
+    with RayScene(load_scene(write_manifest(tmp_path, text))) as rays:
+        for count in (1, 3, 16, 24):
+            camera = camera_of(count, side=21)
+            light = camera.expose(rays, DOWN).light[:, :, 0] / camera.response.sum()
+            np.testing.assert_allclose(light, 0.5 * 0.3, rtol=1e-5)
+
+
+def test_what_only_mirrors_see_has_its_light_as_well(tmp_path: Path) -> None:
+    """Points in a mirror are in no cell: they send their own rays, with the same mean."""
+    silver = """
+[materials.silver]
+kind = "two_layer"
+color = [0.9, 0.9, 0.9]
+source = "estimate"
+surface = [
+  { diffuse_reflectance = 0, ior = 0.15, extinction = 3.6, roughness_beckmann = 0.0001 },
+]
+"""
+    mirror = placed("mirror", "silver", "box = { size = [0.1, 9, 9] }", "position = [3.05, 0, 2]")
+    wall = placed("wall", "grey", "box = { size = [0.1, 40, 40] }", "position = [-5, 0, 2]")
+    text = EVEN.replace("2.0]", "0.0]") + matt("grey", 0.5) + silver + mirror + wall
+    level = np.array([[1.0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 2.0]])
+    means = []
+    with RayScene(load_scene(write_manifest(tmp_path, text))) as rays:
+        for sharing in Sharing:
+            camera = dataclasses.replace(LightParameters(), rays=64, sharing=sharing)
+            made = CcdCamera(camera_of(1, side=24).optics, light=camera)
+            means.append(made.expose(rays, level).light.mean())
+    assert means[1] == pytest.approx(means[0], rel=0.01)
