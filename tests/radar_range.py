@@ -150,9 +150,10 @@ def still(bodies: int = 0) -> Motion:
 
 def radar_of(polarization: Polarization = Polarization.vv, *, bounces: int = 3, seed: int = 0,
              integrates: bool = True, jitter: float = 1.0) -> RayTracedRadar:  # fmt: skip
-    """A radar whose gain is the same ahead."""
+    """A radar without noise whose gain is the same ahead."""
     antenna = AntennaParameters(pattern="isotropic", polarization=polarization)
-    own = RayTracedParameters(antenna=antenna, tracing=TracingParameters(max_bounces=bounces))
+    tracing = TracingParameters(max_bounces=bounces, noise=False)  # nothing is thinned out
+    own = RayTracedParameters(antenna=antenna, tracing=tracing)
     return RayTracedRadar(own, seed=seed, integrates=integrates, jitter=jitter)
 
 

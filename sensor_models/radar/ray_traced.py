@@ -71,6 +71,9 @@ CROSSED = {Polarization.vh: 1.0, Polarization.hv: -1.0}
 LEAST_JITTER = 0.01
 #: Tubes of a chunk, at least; one thread makes a chunk.
 CHUNK = 4096
+#: Power of what scatters, beside the noise in a direction of a cell, below which some of it stands
+#: for all: it is 20 dB below, and its mean is the same.
+FAINT = 0.01
 #: An object that is smaller than so many cells of the first pass is looked for by its bounds.
 SMALL = 4.0
 #: Samples or chirps from which on kernels are cut off beyond their reach.
@@ -171,7 +174,8 @@ class RayTracedRadar:
             taken = int(pages.claims[0])
             if taken <= len(pages.used):
                 break
-            self._pages = new_pages(taken + taken // 4)
+            # Threads that find no room claim less than they need.
+            self._pages = new_pages(max(taken + taken // 4, 2 * len(pages.used)))
         used = pages.used[:taken]
         order = np.lexsort((used[:, 1], used[:, 0])).astype(np.int64)
         return Paths(pages, order, tubes, int(pages.lost[0]))
@@ -187,7 +191,7 @@ class RayTracedRadar:
             math.sqrt(own.antenna.transmit_power / own.antenna.loss),
             sent, received, own.tracing.max_bounces, self._jitters, self._integrates,
             frame, self._jitter, CROSSED.get(Polarization(own.antenna.polarization), 0.0),
-            self.radio.pattern,
+            FAINT * self.radio.noise if own.tracing.noise else 0.0, self.radio.pattern,
         )  # fmt: skip
 
     def _cells(

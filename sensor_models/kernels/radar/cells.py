@@ -4,18 +4,20 @@ A coarse grid of rays finds what is there. A cell that hits something that mirro
 the spacing that this needs where it is; so is one whose neighbour does, as edges count by the share
 of a cell that they let through. What is large enough to be a mirror (``mirrors``) is looked into:
 its cells are divided as the objects that they show need it, at the length of the whole way. A cell
-whose neighbours all hit the facet that it hits, and show the same object, stays whole: the integral
-over a tube is exact on a plane. Small things between the rays are found by their bounds; in mirrors
-they have to be as large as a cell.
+whose neighbours all hit the flat piece that it hits, of one facet or of several side by side in one
+plane, and show the same object, stays whole: the integral over a tube is exact on a plane. Small
+things between the rays are found by their bounds; in mirrors they have to be as large as a cell.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
-from sensor_models.kernels.math.rotations import Triple, dot, minus, plus, times
+from sensor_models.kernels.math.memory import int32_at
+from sensor_models.kernels.math.rotations import Triple, dot, plus, times
 from sensor_models.kernels.radar.compiling import CALLED
 from sensor_models.kernels.radar.fields import (
     CONDUCTOR,
@@ -26,6 +28,7 @@ from sensor_models.kernels.radar.fields import (
     reflectance,
 )
 from sensor_models.kernels.radar.interactions import thickness_at
+from sensor_models.kernels.radar.mirrors import next_reach
 from sensor_models.kernels.radar.ray_paths import DIVISIONS
 from sensor_models.kernels.radar.ray_tubes import Sender, put_triple, towards
 from sensor_models.kernels.radar.reflectors import Reflectors, plane_of, zone_room
@@ -64,22 +67,43 @@ ROWS, COLUMNS = 4, WIDTH // 4
 MIDDLE = 0.501
 #: Cells along each side of a tile of those whose tubes follow on one another.
 SIDE = 4
-#: Columns of what is known of a ray: where it is, its direction, how far it came, and by how much
+#: Columns of what is known of a ray: where it is, its direction, how far it came, by how much
 #: wider tubes may be as mirrors have weakened them.
-GONE, COARSER = 6, 7
-SHOWN_SIZE = 8
+GONE, COARSER, LEFT = 6, 7, 8
+SHOWN_SIZE = 9
 #: A surface may be a mirror if it is one for anything that is so much nearer than the sensor.
 LEAST_SHARE = 0.25
-#: Share of the power that a mirror reflects at least: what it shows is 17 dB down then, or 34.
+#: Share of the power that mirrors reflect at least, all that show a thing together: what they show
+#: is 17 dB down then, or 34.
 LEAST_SHINE = 0.02
-#: Tubes for what mirrors show are wider by the fourth root of the power that these mirror, and by
-#: no more than this: what is weaker may be less exact.
+#: And several mirrors, one in the other, of which there are many: so much is left by all of them,
+#: and tubes are so much wider for what they show.
+LEAST_CHAIN, CHAIN_COARSER = 0.3, 2.0
+#: Tubes for what mirrors show are wider by the root of the power that these mirror, and by no more
+#: than this: what is weaker may be less exact.
 MOST_COARSER = 2.0
 #: Mirrors, one in the other, that objects are looked for in.
-LOOKS = 1
+LOOKS = 2
 #: What tells facets that are shown one by another from others.
 MIXER = 1_000_003
 MOST_PARTS = (1 << DIVISIONS) - 1
+
+
+class LastMirror(NamedTuple):
+    """The facet that a ray met last: those beside it often meet the same one at the same angle."""
+
+    facet: Ints  # owner and face
+    numbers: NDArray[np.float64]
+
+
+# What of a facet counts for a mirror: the normal; how far its plane is along that from the sensor,
+# m; the room that it makes for mirrors (``zone_room``), m; the share of the power that it mirrors;
+# by how much wider tubes may be behind it; and how large the whole thing is, m.
+MIRROR_DEPTH, MIRROR_ROOM, SHINE, WIDER, WHOLE_SIZE = range(3, 8)
+MIRROR_SIZE = 8
+#: What becomes of a ray: it is turned at a mirror, met an object, or a mirror that leaves too
+#: little.
+TURNED, OBJECT, LOST = 1, 0, -1
 
 
 @njit(nogil=True, cache=True)
@@ -102,10 +126,11 @@ def look(
     ``parts`` are (2, rows, columns), across and upward, by ``spacings``, (owners, 2).
 
     Those that hit what is diffuse alone have -1: they stay whole unless a neighbour has more.
-    ``facets`` gets a number for the facet that each hits, and ``reached`` how far away that is if
-    it hides what is behind.
+    ``facets`` gets a number for the flat piece that each hits, and ``reached`` how far away that is
+    if it hides what is behind.
     """
     packet, shown = new_packet(), np.empty((WIDTH, SHOWN_SIZE))
+    last = LastMirror(np.empty(2, np.int64), np.empty(MIRROR_SIZE))
     rows, columns = facets.shape
     grid = left, bottom, width, height
     chunk = claim(claims)
@@ -116,17 +141,20 @@ def look(
             set_rays(view, packet, math.inf)
             trace_quickly(view, packet, True)
             shown[:, GONE] = 0.0
+            last.facet[0] = -1  # what a packet finds depends on no other
             mirrors = _take_first(
-                view, sender, reflectors, packet, corner, grid, spacings, shown, parts, facets,
-                reached,
+                view, sender, reflectors, packet, corner, grid, spacings, shown, last, parts,
+                facets, reached,
             )  # fmt: skip
             for _ in range(min(sender.most_bounces - 1, LOOKS)):
                 if mirrors == 0:
                     break
                 trace_quickly(view, packet, True)
+                last.facet[0] = -1
                 mirrors = _take_shown(
-                    view, sender, reflectors, packet, corner, grid, spacings, shown, parts, facets
-                )
+                    view, sender, reflectors, packet, corner, grid, spacings, shown, last, parts,
+                    facets,
+                )  # fmt: skip
         chunk = claim(claims)
 
 
@@ -140,6 +168,7 @@ def _take_first(
     grid: tuple[float, float, float, float],
     spacings: NDArray[np.float64],
     shown: NDArray[np.float64],
+    last: LastMirror,
     parts: NDArray[np.int32],
     facets: Ints,
     reached: NDArray[np.float32],
@@ -157,7 +186,7 @@ def _take_first(
             parts[0, row, column] = parts[1, row, column] = 0
             facets[row, column] = -1
             continue
-        facets[row, column] = _facet(packet, lane)
+        facets[row, column] = _facet(reflectors, packet, lane)
         if thickness_at(reflectors, hit_owner(packet, lane), hit_primitive(packet, lane)) == 0.0:
             reached[row, column] = hit_distance(packet, lane)
         parts[0, row, column] = parts[1, row, column] = -1
@@ -166,7 +195,8 @@ def _take_first(
         u, v = left + (column + MIDDLE) * width, bottom + (row + MIDDLE) * height
         put_shown(shown, lane, towards(sender, u, v))
         _divide(packet, lane, shown[lane], (width, height), spacings, parts[:, row, column])
-        mirrors += _turn(view, sender, reflectors, packet, lane, shown[lane])
+        turned = _turn(view, sender, reflectors, packet, lane, shown[lane], last)
+        mirrors += 1 if turned == TURNED else 0
     return mirrors
 
 
@@ -180,6 +210,7 @@ def _take_shown(
     grid: tuple[float, float, float, float],
     spacings: NDArray[np.float64],
     shown: NDArray[np.float64],
+    last: LastMirror,
     parts: NDArray[np.int32],
     facets: Ints,
 ) -> int:
@@ -193,10 +224,11 @@ def _take_shown(
         if reflectors.kind[hit_material(view, packet, lane)] == DIFFUSE:
             drop_ray(packet, lane)
             continue
-        facet, before, coarser = _facet(packet, lane), shown[lane, GONE], shown[lane, COARSER]
-        turned = _turn(view, sender, reflectors, packet, lane, shown[lane])
-        mirrors += turned
-        if turned == 0:  # an object: mirrors in mirrors are exact as they are
+        facet = _facet(reflectors, packet, lane)
+        before, coarser = shown[lane, GONE], shown[lane, COARSER]
+        turned = _turn(view, sender, reflectors, packet, lane, shown[lane], last)
+        mirrors += 1 if turned == TURNED else 0
+        if turned == OBJECT:  # mirrors in mirrors are exact as they are
             facets[row, column] = MIXER * facets[row, column] + facet
             shown[lane, GONE], shown[lane, COARSER] = before, coarser
             of_cell = parts[:, row, column]
@@ -205,9 +237,11 @@ def _take_shown(
 
 
 @njit(**ACCESS)
-def _facet(packet: Packet, lane: int) -> int:
-    """A number for the facet that a ray met."""
-    return int((np.int64(hit_owner(packet, lane)) << 32) + hit_primitive(packet, lane))
+def _facet(reflectors: Reflectors, packet: Packet, lane: int) -> int:
+    """A number for the flat piece of the facet that a ray met."""
+    owner = hit_owner(packet, lane)
+    flat = int32_at(reflectors.flats[owner], hit_primitive(packet, lane))
+    return int((np.int64(owner) << 32) + flat)
 
 
 @njit(**ACCESS)
@@ -215,7 +249,7 @@ def put_shown(shown: NDArray[np.float64], lane: int, way: Triple) -> None:
     """Begin with a ray from the sensor."""
     for axis in range(3):
         shown[lane, axis], shown[lane, 3 + axis] = 0.0, way[axis]
-    shown[lane, GONE], shown[lane, COARSER] = 0.0, 1.0
+    shown[lane, GONE], shown[lane, COARSER], shown[lane, LEFT] = 0.0, 1.0, 1.0
 
 
 @njit(**CALLED)
@@ -245,7 +279,7 @@ def _shine(reflectors: Reflectors, material: int, cosine: float, wavenumber: flo
     return found
 
 
-@njit(**CALLED)
+@njit(**ACCESS)
 def _turn(
     view: SceneView,
     sender: Sender,
@@ -253,31 +287,61 @@ def _turn(
     packet: Packet,
     lane: int,
     shown: NDArray[np.float64],
+    last: LastMirror,
 ) -> int:
-    """Turn a ray at what may be a mirror; else drop it and return 0."""
+    """Turn a ray at what may be a mirror; else drop it. Which of the three happened."""
     owner, face = hit_owner(packet, lane), hit_primitive(packet, lane)
-    shown[GONE] += hit_distance(packet, lane)
-    if zone_room(reflectors, owner, face, sender.wavenumber) < LEAST_SHARE * shown[GONE]:
+    gone = hit_distance(packet, lane)
+    shown[GONE] += gone
+    way = (shown[3], shown[4], shown[5])
+    if last.facet[0] != owner or last.facet[1] != face:
+        last.facet[0], last.facet[1] = owner, face
+        _meet(view, sender, reflectors, hit_material(view, packet, lane), way, last)
+    numbers = last.numbers
+    normal = (numbers[0], numbers[1], numbers[2])
+    before, toward = (shown[0], shown[1], shown[2]), dot(normal, way)
+    shown[LEFT] *= numbers[SHINE]
+    first = shown[GONE] == gone
+    shines = abs(toward) >= LEAST_COSINE
+    shines = shines & (shown[LEFT] >= (LEAST_SHINE if first else LEAST_CHAIN))
+    is_object = numbers[MIRROR_ROOM] < LEAST_SHARE * shown[GONE]
+    if is_object or not shines:
         drop_ray(packet, lane)
-        return 0
-    plane = plane_of(view, reflectors, owner, face, sender.place)
-    before, way = (shown[0], shown[1], shown[2]), (shown[3], shown[4], shown[5])
-    toward = dot(plane.normal, way)
-    material = hit_material(view, packet, lane)
-    shine = _shine(reflectors, material, abs(toward), sender.wavenumber)
-    if abs(toward) < LEAST_COSINE or shine < LEAST_SHINE:
-        drop_ray(packet, lane)
-        return 0
-    shown[COARSER] = min(shown[COARSER] * min(shine, 1.0) ** -0.25, MOST_COARSER)
+        return OBJECT if is_object else LOST
+    wider = numbers[WIDER] * (1.0 if first else CHAIN_COARSER)
+    shown[COARSER] = min(shown[COARSER] * wider, MOST_COARSER)
     # In float64: a ray that starts behind its mirror would meet that again.
-    place = plus(before, times(dot(plane.normal, minus(plane.point, before)) / toward, way))
-    turned = mirrored(way, plane.normal)
+    place = plus(before, times((numbers[MIRROR_DEPTH] - dot(normal, before)) / toward, way))
+    turned = mirrored(way, normal)
     for axis in range(3):
         shown[axis], shown[3 + axis] = place[axis], turned[axis]
     start = plus(sender.place, place)
     least = max(1e-4, nearest_allowed(view, start))
-    set_ray(view, packet, lane, start, turned, least, math.inf, 0.0)
-    return 1
+    reach = next_reach(numbers[MIRROR_ROOM], numbers[WHOLE_SIZE], shown[GONE])
+    set_ray(view, packet, lane, start, turned, least, reach, 0.0)
+    return TURNED
+
+
+@njit(**CALLED)
+def _meet(
+    view: SceneView,
+    sender: Sender,
+    reflectors: Reflectors,
+    material: int,
+    way: Triple,
+    last: LastMirror,
+) -> None:
+    """Find out what a facet is to a ray as a mirror, and to those beside it."""
+    owner, face, numbers = last.facet[0], last.facet[1], last.numbers
+    plane = plane_of(view, reflectors, owner, face, sender.place)
+    cosine = abs(dot(plane.normal, way))
+    shine = _shine(reflectors, material, cosine, sender.wavenumber)
+    for axis in range(3):
+        numbers[axis] = plane.normal[axis]
+    numbers[MIRROR_DEPTH] = dot(plane.normal, plane.point)
+    numbers[MIRROR_ROOM] = zone_room(reflectors, owner, face, sender.wavenumber)
+    numbers[SHINE], numbers[WHOLE_SIZE] = shine, reflectors.sizes[owner]
+    numbers[WIDER] = 1.0 / math.sqrt(max(min(shine, 1.0), LEAST_SHINE))
 
 
 @njit(**ACCESS)

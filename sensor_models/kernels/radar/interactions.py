@@ -9,7 +9,7 @@ from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.memory import float32_at
 from sensor_models.kernels.math.rotations import Triple, cross, dot
 from sensor_models.kernels.radar.compiling import CALLED
-from sensor_models.kernels.radar.fields import INDEXED, coherent, pane, squared
+from sensor_models.kernels.radar.fields import INDEXED, coherent, pane, polarised, squared
 from sensor_models.kernels.radar.mirrors import go_on, is_shown, judge, send_over_mirrors
 from sensor_models.kernels.radar.ray_tubes import (
     APART,
@@ -29,6 +29,8 @@ from sensor_models.kernels.radar.ray_tubes import (
     ROOT_GAIN,
     STACK,
     STRAIGHT,
+    TURNED_IM,
+    TURNED_RE,
     Sender,
     get_triple,
     put_triple,
@@ -76,6 +78,7 @@ from sensor_models.kernels.radar.scattering import (
     reflect,
     send_back,
     tell_sight,
+    thin_out,
 )
 from sensor_models.kernels.radar.simd import BYTES, copy_eight
 from sensor_models.kernels.tracing.embree import WIDTH
@@ -101,7 +104,7 @@ def thickness_at(reflectors: Reflectors, owner: int, face: int) -> float:
     return 0.0 if address == 0 else float(float32_at(address, face))
 
 
-@njit(**CALLED)
+@njit(**ACCESS)
 def note_facets(
     view: SceneView,
     sender: Sender,
@@ -142,7 +145,7 @@ def note_facets(
     return found
 
 
-@njit(**CALLED)
+@njit(**ACCESS)
 def answer(view: SceneView, sender: Sender, motions: Floats, numbers: Floats) -> None:
     """Have the tubes of a packet answer, as if the receiver were in sight of all."""
     reach_planes(sender, numbers)
@@ -171,6 +174,7 @@ def answer(view: SceneView, sender: Sender, motions: Floats, numbers: Floats) ->
     send_back(sender, numbers)
     if returns:
         send_over_mirrors(sender, numbers)
+    thin_out(sender, numbers)
     tell_sight(numbers)
 
 
@@ -232,7 +236,7 @@ def follow(sender: Sender, numbers: Floats, waiting: Floats, filled: Ints) -> No
             _push(waiting, filled, numbers, lane)
             numbers[HIT + lane] = 0.0
         else:
-            _go_through(numbers, lane, waiting, filled)
+            _go_through(sender, numbers, lane, waiting, filled)
             numbers[DEPTH + lane] += 1.0
             most = sender.most_bounces + (1 if is_shown(numbers, lane) else 0)
             on = numbers[DEPTH + lane] < most and numbers[POWER + lane] > LEAST_POWER
@@ -255,8 +259,29 @@ def _place(number: int, row: int) -> int:
     return number // WIDTH * APART + row
 
 
+@njit(**ACCESS)
+def through_pane(
+    sender: Sender, way: Triple, side: Triple, t_s: complex, t_p: complex, own: complex,
+    other: complex,
+) -> tuple[complex, complex]:  # fmt: skip
+    """What a pane makes of the field that the receiver would send ``way``.
+
+    By parts along its own polarisation and along the one across. What comes back to the receiver
+    through panes is by reciprocity what this field takes of it before them.
+    """
+    axis = polarised(way, sender.z, sender.received[0], sender.received[1])
+    across: Triple = cross(way, axis)
+    upright: Triple = cross(side, way)
+    s = t_s * (own * dot(axis, side) + other * dot(across, side))
+    p = t_p * (own * dot(axis, upright) + other * dot(across, upright))
+    return (
+        s * dot(axis, side) + p * dot(axis, upright),
+        s * dot(across, side) + p * dot(across, upright),
+    )
+
+
 @njit(**CALLED)
-def _go_through(numbers: Floats, lane: int, waiting: Floats, filled: Ints) -> None:
+def _go_through(sender: Sender, numbers: Floats, lane: int, waiting: Floats, filled: Ints) -> None:
     """Have a tube go on behind a pane, if that leaves anything of it."""
     t_s = complex(numbers[TS_RE + lane], numbers[TS_IM + lane])
     t_p = complex(numbers[TP_RE + lane], numbers[TP_IM + lane])
@@ -277,10 +302,10 @@ def _go_through(numbers: Floats, lane: int, waiting: Floats, filled: Ints) -> No
         re_at, im_at = FIELD_RE + axis * WIDTH, FIELD_IM + axis * WIDTH
         waiting[_place(re_at, row)] = s.real * side[axis] + p.real * upright[axis]
         waiting[_place(im_at, row)] = s.imag * side[axis] + p.imag * upright[axis]
-    # What the pane leaves of the field, as it will of what comes back.
-    through = s * along.conjugate() + p * up.conjugate()
-    through = through / (squared(along) + squared(up))
-    back = complex(numbers[BACK_RE + lane], numbers[BACK_IM + lane]) * through
+    back = complex(numbers[BACK_RE + lane], numbers[BACK_IM + lane])
+    askew = complex(numbers[TURNED_RE + lane], numbers[TURNED_IM + lane])
+    back, askew = through_pane(sender, way, side, t_s, t_p, back, askew)
     waiting[_place(BACK_RE, row)], waiting[_place(BACK_IM, row)] = back.real, back.imag
+    waiting[_place(TURNED_RE, row)], waiting[_place(TURNED_IM, row)] = askew.real, askew.imag
     behind = 1.05 * numbers[THICKNESS + lane] / numbers[COSINE + lane] + 1e-4
     waiting[_place(IN_PANE, row)], waiting[_place(PANE, row)] = behind, numbers[OWNER + lane]

@@ -225,16 +225,26 @@ def go_on(sender: Sender, numbers: Floats) -> None:
         drift = numbers[DRIFT + lane]
         numbers[IMAGE_DRIFT + lane] = drift if before else numbers[IMAGE_DRIFT + lane]
         numbers[LAST_ROOM + lane] = numbers[ROOM + lane]
-        length, reach = numbers[LENGTH + lane], STILL_RAYS * numbers[ROOM + lane]
+        length, room = numbers[LENGTH + lane], numbers[ROOM + lane]
         numbers[LAST_AT + lane] = length
-        far = reach * length / (length - reach) if reach < length else math.inf
-        numbers[NEXT + lane] = max(far, numbers[SIZE + lane])
+        numbers[NEXT + lane] = next_reach(room, numbers[SIZE + lane], length)
         turned = 2.0 * dot(way, normal) * dot(get_triple(numbers, VELOCITY + lane), normal)
         numbers[DRIFT + lane] = drift + turned
         turn_over(numbers, lane, normal, numbers[GAP + lane])
         put_triple(numbers, FIELD_RE + lane, get_triple(numbers, SENT_RE + lane))
         put_triple(numbers, FIELD_IM + lane, get_triple(numbers, SENT_IM + lane))
         numbers[STRAIGHT + lane] = 0.0
+
+
+@njit(**ACCESS)
+def next_reach(room: float, size: float, length: float) -> float:
+    """How far a facet still sends rays, by its ``zone_room`` and the size of what it belongs to.
+
+    ``length`` is how long the way to it was.
+    """
+    reach = STILL_RAYS * room
+    far = reach * length / (length - reach) if reach < length else math.inf
+    return max(far, size)
 
 
 @njit(**ACCESS)

@@ -5,8 +5,8 @@ packets of neighbours, and all that goes on from there waits on a stack, the new
 the next packet. What comes back goes to pages of a list, each of one chunk, so that the list in
 the order of chunks depends on no thread.
 
-A path that was bent needs the receiver in sight: a ray is sent there. Panes in between let it
-through by what they leave of the field, in the mean of both polarisations.
+A path that was bent needs the receiver in sight: a ray is sent there. Panes in between let through
+what they leave of the field that the receiver would send that way.
 """
 
 import math
@@ -20,8 +20,14 @@ from sensor_models.kernels.math.memory import claim_at
 from sensor_models.kernels.math.philox import block, open_unit
 from sensor_models.kernels.math.rotations import dot, plus, times
 from sensor_models.kernels.radar.compiling import CALLED
-from sensor_models.kernels.radar.fields import LEAST_COSINE, pane
-from sensor_models.kernels.radar.interactions import answer, follow, note_facets, thickness_at
+from sensor_models.kernels.radar.fields import LEAST_COSINE, pane, side_axis
+from sensor_models.kernels.radar.interactions import (
+    answer,
+    follow,
+    note_facets,
+    thickness_at,
+    through_pane,
+)
 from sensor_models.kernels.radar.ray_tubes import (
     APART,
     DRAW,
@@ -43,6 +49,8 @@ from sensor_models.kernels.radar.ray_tubes import (
 )
 from sensor_models.kernels.radar.reflectors import Reflectors, plane_of
 from sensor_models.kernels.radar.scattering import (
+    ASKEW_IM,
+    ASKEW_RE,
     COLUMNS,
     HOME,
     IM,
@@ -71,6 +79,7 @@ from sensor_models.kernels.radar.scattering import (
     TO_BE_SEEN,
     TOTAL,
     TWICE,
+    send_askew,
 )
 from sensor_models.kernels.radar.simd import BYTES, copy_eight
 from sensor_models.kernels.tracing.embree import WIDTH
@@ -174,7 +183,7 @@ def _turn_page(pages: Pages, page: Ints) -> None:
     page[3] += 1
 
 
-@njit(**CALLED)
+@njit(**ACCESS)
 def _note(
     pages: Pages,
     page: Ints,
@@ -230,7 +239,7 @@ def _go_to_next(cells: Cells, at: Ints) -> None:
             at[0], at[1] = at[0] + 1, 0
 
 
-@njit(**CALLED)
+@njit(**ACCESS)
 def _fill(sender: Sender, cells: Cells, room: Room, last: int) -> None:
     """Put the next tubes into a packet."""
     at, words = room.at, room.packet.words
@@ -242,7 +251,7 @@ def _fill(sender: Sender, cells: Cells, room: Room, last: int) -> None:
     launch(sender, room.tubes)
 
 
-@njit(**CALLED)
+@njit(**ACCESS)
 def _take_off(room: Room) -> None:
     """Put the newest tubes of the stack into a packet; what lies there besides is not taken."""
     filled, words = room.filled, room.packet.words
@@ -256,7 +265,7 @@ def _take_off(room: Room) -> None:
             copy_eight(target + 8 * WIDTH * k + part, source + 8 * APART * k + part)
 
 
-@njit(**CALLED)
+@njit(**ACCESS)
 def _look_back(
     view: SceneView, sender: Sender, reflectors: Reflectors, packet: Packet, numbers: Floats
 ) -> None:
@@ -277,7 +286,7 @@ def _look_back(
             asked = True
             continue
         if is_blocked(packet, lane):
-            numbers[SEEN_RE + lane] = numbers[SEEN_IM + lane] = 0.0
+            _hide(numbers, lane)
         drop_ray(packet, lane)
     while asked and rounds < MOST_PANES:
         rounds += 1
@@ -290,8 +299,15 @@ def _look_back(
                 if _pass_pane(view, sender, reflectors, packet, lane, numbers):
                     asked = True
                     continue
-                numbers[SEEN_RE + lane] = numbers[SEEN_IM + lane] = 0.0
+                _hide(numbers, lane)
             drop_ray(packet, lane)
+
+
+@njit(**ACCESS)
+def _hide(numbers: Floats, lane: int) -> None:
+    """Have nothing of a tube come straight back."""
+    numbers[SEEN_RE + lane] = numbers[SEEN_IM + lane] = 0.0
+    numbers[ASKEW_RE + lane] = numbers[ASKEW_IM + lane] = 0.0
 
 
 @njit(**ACCESS)
@@ -324,9 +340,14 @@ def _pass_pane(
     way = times(-1.0 / length, place)
     cosine = min(max(abs(dot(plane.normal, way)), LEAST_COSINE), 1.0)
     _, _, t_s, t_p = pane(reflectors.indices[material], cosine, thickness, sender.wavenumber)
-    seen = complex(numbers[SEEN_RE + lane], numbers[SEEN_IM + lane])
-    seen *= (0.5 * (t_s + t_p)).conjugate()
-    numbers[SEEN_RE + lane], numbers[SEEN_IM + lane] = seen.real, seen.imag
+    # The mixer conjugates.
+    own = complex(numbers[SEEN_RE + lane], numbers[SEEN_IM + lane])
+    other = complex(numbers[ASKEW_RE + lane], numbers[ASKEW_IM + lane])
+    into, t_s, t_p = times(-1.0, way), t_s.conjugate(), t_p.conjugate()
+    side = side_axis(into, plane.normal)
+    own, other = through_pane(sender, into, side, t_s, t_p, own, other)
+    numbers[SEEN_RE + lane], numbers[SEEN_IM + lane] = own.real, own.imag
+    numbers[ASKEW_RE + lane], numbers[ASKEW_IM + lane] = other.real, other.imag
     gone = float(hit_distance(packet, lane)) + thickness / cosine + 1e-4
     if gone >= length:
         return False
@@ -335,8 +356,8 @@ def _pass_pane(
     return True
 
 
-@njit(**CALLED)
-def _deliver(pages: Pages, page: Ints, numbers: Floats, entities: Ints) -> None:
+@njit(**ACCESS)
+def _deliver(sender: Sender, pages: Pages, page: Ints, numbers: Floats, entities: Ints) -> None:
     """Write down the paths of a packet."""
     for lane in range(WIDTH):
         if numbers[SIGHT + lane] == NOTHING:
@@ -346,9 +367,12 @@ def _deliver(pages: Pages, page: Ints, numbers: Floats, entities: Ints) -> None:
         back = (numbers[IN_Y + lane], numbers[IN_Z + lane])
         seen = complex(numbers[SEEN_RE + lane], numbers[SEEN_IM + lane])
         bent = numbers[STRAIGHT + lane] == 0.0
-        if seen != 0j:
+        askew = complex(numbers[ASKEW_RE + lane], numbers[ASKEW_IM + lane])
+        if seen != 0j or askew != 0j:
             stray = seen * complex(numbers[STRAY_RE + lane], numbers[STRAY_IM + lane])
             straight = seen * complex(numbers[RE + lane], numbers[IM + lane])
+            if askew != 0j:
+                straight += askew * send_askew(sender, numbers, lane)
             length, speed = numbers[TOTAL + lane], numbers[SPEED + lane]
             if straight != 0j or stray != 0j:
                 _note(pages, page, straight + stray, length, speed, out, back, entity)
@@ -367,7 +391,7 @@ def _deliver(pages: Pages, page: Ints, numbers: Floats, entities: Ints) -> None:
             _note(pages, page, own, length, speed, out, out, entity)
 
 
-@njit(**CALLED)
+@njit(**ACCESS)
 def _trace_packet(
     view: SceneView, sender: Sender, reflectors: Reflectors, motions: Floats, pages: Pages,
     room: Room,
@@ -386,11 +410,11 @@ def _trace_packet(
         asked = asked or room.tubes[SIGHT + lane] == TO_BE_SEEN
     if asked:
         _look_back(view, sender, reflectors, room.looking, room.tubes)
-    _deliver(pages, room.page, room.tubes, room.entities)
+    _deliver(sender, pages, room.page, room.tubes, room.entities)
     follow(sender, room.tubes, room.waiting, room.filled)
 
 
-@njit(**CALLED)
+@njit(**ACCESS)
 def _shoot_chunk(
     view: SceneView, sender: Sender, reflectors: Reflectors, motions: Floats, cells: Cells,
     pages: Pages, room: Room, chunk: int,

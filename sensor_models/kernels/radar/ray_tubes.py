@@ -62,7 +62,8 @@ Floats = NDArray[np.float64]
 #   FIELD_IM (3)     1      its imaginary parts
 #   DRIFT            m/s    the sum of v . (d - d') over all surfaces so far
 #   ROOT_GAIN        1      the root of the antenna's gain in the direction that it left by
-#   BACK_RE, _IM     1      the share of the field that comes back straight, after panes
+#   BACK_RE, _IM     1      what panes leave of a field straight back, as it is received
+#   TURNED_RE, _IM   1      and what they make of the other polarisation that is received then
 #   DRAW             turns  a random phase of what a rough surface sends straight back
 #   OTHER_DRAW       turns  one of what it sends back by the mirrors
 #   PANE             -      the owner of the pane that it is in, -1 outside of panes
@@ -86,8 +87,8 @@ DRIFT, ROOT_GAIN, BACK_RE, BACK_IM, DRAW, OTHER_DRAW = (WIDTH * k for k in range
 PANE, IN_PANE, DEPTH, EVENTS, STRAIGHT = (WIDTH * k for k in range(31, 36))
 LAST_ROOM, LAST_AT, CHAIN = (WIDTH * k for k in range(36, 39))
 IMAGE, IMAGE_WAY, LISTEN_RE, LISTEN_IM = (WIDTH * k for k in range(39, 51, 3))
-IMAGE_DRIFT, NEXT = 51 * WIDTH, 52 * WIDTH
-NUMBERS = 53
+IMAGE_DRIFT, NEXT, TURNED_RE, TURNED_IM = (WIDTH * k for k in range(51, 55))
+NUMBERS = 55
 # Beside these, where the antenna has it: the tangents of half of azimuth and elevation.
 AZIMUTH, ELEVATION = WIDTH * NUMBERS, WIDTH * (NUMBERS + 1)
 # Tubes that wait lie number by number, too, so that a packet of them is moved as vectors. Rows of a
@@ -119,6 +120,7 @@ class Sender(NamedTuple):
     frame: int  # number of the frame, for draws
     key: NDArray[np.uint64]  # of the draws
     crossed: float  # 0 where the receiver has the polarisation that is sent, else 1 or -1
+    faint: float  # what scatters less than this power alone is thinned out, W
     pattern: Floats  # (2, n): root of the gain by the tangents of half azimuth and elevation
 
 
@@ -219,6 +221,7 @@ def launch(sender: Sender, numbers: Floats) -> None:
         put_triple(numbers, FIELD_IM + lane, (0.0, 0.0, 0.0))
         numbers[REACH + lane] = numbers[DRIFT + lane] = 0.0
         numbers[BACK_RE + lane], numbers[BACK_IM + lane] = 1.0, 0.0
+        numbers[TURNED_RE + lane] = numbers[TURNED_IM + lane] = 0.0
         numbers[PANE + lane], numbers[IN_PANE + lane] = -1.0, 0.0
         numbers[DEPTH + lane] = numbers[EVENTS + lane] = 0.0
         numbers[STRAIGHT + lane] = 1.0

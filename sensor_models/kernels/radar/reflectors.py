@@ -17,7 +17,7 @@ from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.memory import float32_at, int32_at
 from sensor_models.kernels.math.rotations import Triple, cross, dot, minus, plus, times
 from sensor_models.kernels.options import INLINE
-from sensor_models.kernels.radar.compiling import CALLED
+from sensor_models.kernels.tracing.packets import ACCESS
 from sensor_models.kernels.tracing.scene_view import FACES, SceneView
 
 Floats = NDArray[np.float64]
@@ -40,6 +40,7 @@ class Reflectors(NamedTuple):
     clear: NDArray[np.int32]  # of each material: whether panes of it let waves through
     spacing: Floats  # of each owner: the widest that its tubes may be, m
     extents: NDArray[np.int64]  # of each owner: address of how far the plane of each face reaches
+    flats: NDArray[np.int64]  # of each owner: address of the flat piece that each face is part of
     scales: Floats  # of each owner: by how much it is larger than its mesh
     sizes: Floats  # of each owner: the longest side of the box around it, m
 
@@ -82,7 +83,7 @@ def _on_body(pose: Floats, vector: Triple) -> Triple:
     )
 
 
-@njit(**CALLED)
+@njit(**ACCESS)
 def plane_of(
     view: SceneView, reflectors: Reflectors, owner: int, face: int, sensor: Triple
 ) -> Plane:
@@ -103,7 +104,7 @@ def plane_of(
     return Plane(times(scale, normal), minus(point, sensor))
 
 
-@njit(**CALLED)
+@njit(**ACCESS)
 def zone_room(reflectors: Reflectors, owner: int, face: int, wavenumber: float) -> float:
     """The longest r1 r2 / (r1 + r2), in m, for which a facet's plane is a mirror.
 

@@ -42,6 +42,8 @@ from sensor_models.kernels.radar.ray_tubes import (
     ROOT_GAIN,
     SOURCE,
     STRAIGHT,
+    TURNED_IM,
+    TURNED_RE,
     Sender,
     U,
     V,
@@ -92,12 +94,14 @@ SPEED, OWN_SPEED, OUT_Y, OUT_Z, IN_Y, IN_Z, SEEN_RE, SEEN_IM = (
 )  # fmt: skip
 # Whether that is twice as much, and once more over mirrors: whether it is an object, how large a
 # mirror it is else, and whether it is left out as one; what comes back over its mirrors, its length
-# and its speed (``mirrors``). Last, how large the whole thing is that the facet belongs to.
+# and its speed (``mirrors``). Then how large the whole thing is that the facet belongs to; and the
+# strength of what mirrors send back, and what the way back lets through of the other polarisation.
 OVER = BACK + 16
 OBJECT, ROOM, TWICE, LEFT_OUT, RETURNS, OVER_RE, OVER_IM, OVER_TOTAL, OVER_SPEED, SIZE = (
     WIDTH * k for k in range(OVER, OVER + 10)
 )
-COLUMNS = WIDTH * (OVER + 10)
+STRENGTH, ASKEW_RE, ASKEW_IM = (WIDTH * k for k in range(OVER + 10, OVER + 13))
+COLUMNS = WIDTH * (OVER + 13)
 NOTHING, IN_SIGHT, TO_BE_SEEN = range(3)
 
 
@@ -205,6 +209,7 @@ def send_back(sender: Sender, numbers: Floats) -> None:
         unit = sender.root_power * numbers[ROOT_GAIN + lane] * numbers[ARRIVAL + lane] / distance
         factor = unit * solid * length / (4.0 * math.pi) * numbers[FLAT + lane]
         factor = 0.0 if numbers[LEFT_OUT + lane] != 0.0 else factor
+        numbers[STRENGTH + lane] = factor
         numbers[RE + lane] = factor * (dot(re, incoming) + dot(sent_re, reflected))
         numbers[IM + lane] = -factor * (dot(im, incoming) + dot(sent_im, reflected))
         numbers[TOTAL + lane] = length + distance
@@ -231,21 +236,70 @@ def send_back(sender: Sender, numbers: Floats) -> None:
 
 
 @njit(**CALLED)
+def send_askew(sender: Sender, numbers: Floats, lane: int) -> complex:
+    """What a mirror sends to a receiver of the other polarisation, across that of the sensor's."""
+    normal, way = get_triple(numbers, NORMAL + lane), get_triple(numbers, WAY + lane)
+    into = times(1.0 / numbers[DISTANCE + lane], get_triple(numbers, AT + lane))
+    own = polarised(into, sender.z, sender.received[0], sender.received[1])
+    receiver: Triple = cross(into, own)
+    bounced, to = mirrored(way, normal), times(-1.0, into)
+    incoming, reflected = weights_of(way, bounced, normal, to, receiver)
+    re, im = get_triple(numbers, FIELD_RE + lane), get_triple(numbers, FIELD_IM + lane)
+    real = dot(re, incoming) + dot(get_triple(numbers, SENT_RE + lane), reflected)
+    other = dot(im, incoming) + dot(get_triple(numbers, SENT_IM + lane), reflected)
+    return numbers[STRENGTH + lane] * complex(real, -other)
+
+
+@njit(**ACCESS)
+def kept(power: float, faint: float, draw: float) -> float:
+    """By how much more power something counts that is thinned out, 0 if it is dropped.
+
+    What scatters has a random phase: of parts with less power than ``faint``, some stand for all,
+    so that the mean of their power stays as it is. ``draw`` is that of the phase, of which the last
+    bits decide.
+    """
+    whole = power >= faint
+    share = 1.0 if whole else power / (1.0 if whole else faint)
+    fine = 65536.0 * draw
+    stays = fine - math.floor(fine) < share
+    return (1.0 / (share if stays else 1.0)) if stays else 0.0
+
+
+@njit(**CALLED)
+def thin_out(sender: Sender, numbers: Floats) -> None:
+    """Have some of what scatters faintly stand for all of it."""
+    for lane in range(WIDTH):
+        re, im = numbers[STRAY_RE + lane], numbers[STRAY_IM + lane]
+        x, y, power = numbers[RE + lane], numbers[IM + lane], re * re + im * im
+        more = kept(power, sender.faint, numbers[DRAW + lane])
+        more = 1.0 if x * x + y * y > power else more  # a mirror rather than a scatterer
+        root = math.sqrt(more)
+        numbers[STRAY_RE + lane], numbers[STRAY_IM + lane] = root * re, root * im
+        numbers[RE + lane], numbers[IM + lane] = more * x, more * y
+        numbers[STRENGTH + lane] *= more
+        re, im = numbers[OWN_RE + lane], numbers[OWN_IM + lane]
+        root = math.sqrt(kept(re * re + im * im, sender.faint, numbers[OTHER_DRAW + lane]))
+        numbers[OWN_RE + lane], numbers[OWN_IM + lane] = root * re, root * im
+
+
+@njit(**CALLED)
 def tell_sight(numbers: Floats) -> None:
     """Whether what is sent back may be seen, and what is left of it."""
     for lane in range(WIDTH):
         met = (numbers[HIT + lane] != 0.0) & (numbers[INSIDE + lane] == 0.0)
         at, normal = get_triple(numbers, AT + lane), get_triple(numbers, NORMAL + lane)
         faces = (dot(at, normal) < 0.0) & (numbers[ARRIVAL + lane] != 0.0)
+        stray = (numbers[STRAY_RE + lane] != 0.0) | (numbers[STRAY_IM + lane] != 0.0)
+        faces = faces & ((numbers[STRENGTH + lane] != 0.0) | stray)
         straight = numbers[STRAIGHT + lane] != 0.0
-        rough = numbers[DIFFUSELY + lane] > 0.0
-        answers = (rough & (not straight)) | (numbers[RETURNS + lane] != 0.0)
-        faces = faces & (rough | (numbers[LEFT_OUT + lane] == 0.0))
+        own = (numbers[OWN_RE + lane] != 0.0) | (numbers[OWN_IM + lane] != 0.0)
+        answers = (own & (not straight)) | (numbers[RETURNS + lane] != 0.0)
         sight = 1.0 * IN_SIGHT if straight else 1.0 * TO_BE_SEEN
         hidden = 1.0 * IN_SIGHT if answers else 1.0 * NOTHING
         sight = sight if faces else hidden
         numbers[SIGHT + lane] = sight if met else 1.0 * NOTHING
-        re = numbers[BACK_RE + lane] if straight else 1.0
-        im = -numbers[BACK_IM + lane] if straight else 0.0
-        numbers[SEEN_RE + lane] = re if faces else 0.0
-        numbers[SEEN_IM + lane] = im if faces else 0.0
+        through = straight & faces
+        numbers[SEEN_RE + lane] = numbers[BACK_RE + lane] if through else (1.0 if faces else 0.0)
+        numbers[SEEN_IM + lane] = -numbers[BACK_IM + lane] if through else 0.0
+        numbers[ASKEW_RE + lane] = numbers[TURNED_RE + lane] if through else 0.0
+        numbers[ASKEW_IM + lane] = -numbers[TURNED_IM + lane] if through else 0.0

@@ -14,7 +14,7 @@ from sensor_models.radar.ray_parameters import (
     TracingParameters,
 )
 from sensor_models.radar.ray_traced import RayTracedRadar
-from sensor_models.radar.surfaces import plane_extents
+from sensor_models.radar.surfaces import flat_pieces, plane_extents
 from sensor_models.scene.model import Material, Mesh, SurfaceKind, SurfaceParameters
 from sensor_models.scene.tracing import RayScene
 from tests import radar_images as images
@@ -140,6 +140,51 @@ def test_what_a_mirror_shows_is_as_bright_as_at_that_length(name, ahead, aside) 
     assert decibel(in_mirror(shape, ahead, aside) / closed) == pytest.approx(0.0, abs=1.0)
 
 
+@pytest.mark.parametrize("name", ["plate", "sphere"])
+@pytest.mark.parametrize(("ahead", "aside", "on"), [(6.0, 4.0, 5.0), (8.0, 4.0, 8.0)])
+def test_what_two_mirrors_show_one_in_the_other(name, ahead, aside, on) -> None:
+    """A periscope: the sum of all three lengths counts, and both ways over both mirrors are one."""
+    shape, closed = SHAPES[name]
+    along = np.array([1.0, 1.0, 0.0]) / math.sqrt(2.0)
+    things = [(shape, range_.placed((ahead + on, aside, 0.0)), METAL, -1)]
+    for beside in (0.0, aside):
+        begin = np.array([ahead, beside, -1.0]) - along
+        sheet = range_.triangles(range_.quad(begin, 2.0 * along, (0.0, 0.0, 2.0)))
+        things.append((sheet, np.eye(4), METAL, -1))
+    found = seen(radar_of(Polarization.vv, (0.1, 0.1)), tuple(things), ahead + aside + on)
+    assert decibel(found / closed) == pytest.approx(0.0, abs=1.5)
+
+
+def test_a_ground_before_a_wall_counts_once() -> None:
+    """A sphere over a ground and beside a wall: all of it over both, and half, both ways round.
+
+    Ways there over one mirror and back over the other are not modelled.
+    """
+    ground = range_.triangles(range_.quad((1, -6, -0.5), (40, 0, 0), (0, 9, 0)))
+    wall = range_.triangles(range_.quad((1, 3, -0.5), (0, 0, 6), (40, 0, 0)))
+    place = np.array([16.0, 0.0, 0.6])
+    things = (
+        (ground, np.eye(4), METAL, -1),
+        (wall, np.eye(4), METAL, -1),
+        (FINE_BALL, range_.placed(place), METAL, -1),
+    )
+    radar = radar_of(Polarization.vv, (0.45, 0.12))
+    with RayScene(range_.scene_of(*things), threads=1) as rays:
+        rows = radar.trace(rays, range_.still(), 0).numbers
+    over_both = np.array([place[0], 6.0 - place[1], -1.0 - place[2]])
+    ways = [images.unit(over_both)[1:], images.unit(place)[1:]]
+    lengths = [np.linalg.norm(over_both) - 0.1, np.linalg.norm(place) - 0.1]
+    for out, back in ((0, 0), (0, 1), (1, 0)):
+        near = np.abs(rows[:, 4:6] - ways[out]).max(axis=1) < 0.015
+        near &= np.abs(rows[:, 6:8] - ways[back]).max(axis=1) < 0.015
+        length = 0.5 * (lengths[out] + lengths[back])
+        own = rows[near & (np.abs(0.5 * rows[:, 2] - length) < 0.1)]
+        phases = np.exp(2j * np.pi * (own[:, 2] / WAVELENGTH % 1.0))
+        section = abs(((own[:, 0] + 1j * own[:, 1]) * phases).sum()) ** 2
+        section /= radar.radio.received(1.0, length)
+        assert decibel(section / SPHERE) == pytest.approx(0.0, abs=1.5)
+
+
 @pytest.mark.parametrize("polarization", [Polarization.vv, Polarization.hh])
 def test_the_ghost_in_a_wall_of_brick_has_its_fresnel_factor_twice(polarization) -> None:
     index = 1.9774 - 0.0028j
@@ -209,6 +254,25 @@ def test_how_far_planes_reach() -> None:
     assert (plane_extents(mesh)[4:] < 0.01).all()
     empty = Mesh(np.zeros((0, 3), np.float32), np.zeros((0, 3), np.uint32), np.zeros(0, np.int32))
     assert len(plane_extents(empty)) == 0
+
+
+def test_flat_pieces_hang_together_by_their_edges() -> None:
+    """Two triangles of a square, a third one of another material, one bent off, and one apart."""
+    corners = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (2, 0, 0), (2, 1, 0.01), (5, 0, 0),
+               (6, 0, 0), (6, 1, 0), (-1, 0, 0)]  # fmt: skip
+    faces = [[6, 7, 8], [0, 1, 2], [0, 2, 3], [0, 3, 9], [1, 4, 5]]
+    mesh = Mesh(
+        np.array(corners, np.float32),
+        np.array(faces, np.uint32),
+        np.array([0, 0, 0, 1, 0], np.int32),
+    )
+    assert flat_pieces(mesh).tolist() == [0, 1, 1, 3, 4]
+    strip = range_.triangles(*(range_.quad((x, 0, 0), (1, 0, 0), (0, 1, 0)) for x in range(300)))
+    vertices, faces = (np.array(part) for part in strip)
+    mesh = Mesh(
+        vertices.astype(np.float32), faces.astype(np.uint32), np.zeros(len(faces), np.int32)
+    )
+    assert (flat_pieces(mesh) == 0).all()
 
 
 def test_a_pane_sends_back_its_own_echo() -> None:

@@ -16,6 +16,7 @@ import math
 import numpy as np
 import pytest
 
+from sensor_models.radar.ray_parameters import Polarization
 from sensor_models.scene.model import Material, RadarParameters, SurfaceKind, SurfaceParameters
 from sensor_models.scene.tracing import RayScene
 from tests import radar_range as range_
@@ -45,9 +46,14 @@ def sheet(waves: float, side: float) -> tuple[np.ndarray, np.ndarray]:
     return range_.triangles(front, range_.quad((thick, -h, -h), (0, side, 0), (0, 0, side)))
 
 
-def echo(*things: tuple, distance: float = FAR, half: float = 0.08) -> complex:
+def echo(
+    *things: tuple,
+    distance: float = FAR,
+    half: float = 0.08,
+    polarization: Polarization = Polarization.vv,
+) -> complex:
     """The sum of what comes back from a distance, as a wave."""
-    radar = range_.radar_of(jitter=0.0)
+    radar = range_.radar_of(polarization, jitter=0.0)
     with RayScene(range_.scene_of(*things), threads=1) as rays:
         window = tuple(sign * half / distance for sign in (-1, -1, 1, 1))
         width = 0.5 * WAVELENGTH / distance
@@ -89,3 +95,48 @@ def test_an_echo_of_two_bounces_comes_back_through_all_panes(waves: float, count
     through = 1.0 - abs(sent_back(waves)) ** 2
     share = abs(echo(corner, *panes) / echo(corner)) ** 2
     assert share == pytest.approx(through ** (2 * count), rel=0.01)
+
+
+def let_through(waves: float, angle: float) -> tuple[complex, complex]:
+    """Of fields across and in the plane of incidence, what a pane lets through, and air not."""
+    cosine = math.cos(angle)
+    behind = math.sqrt(1.0 - (math.sin(angle) / INDEX) ** 2)
+    thick = waves * WAVELENGTH / INDEX
+    once = cmath.exp(2j * math.pi * thick * INDEX * behind / WAVELENGTH)
+    air = cmath.exp(-2j * math.pi * thick * cosine / WAVELENGTH)
+    faces = (
+        (cosine - INDEX * behind) / (cosine + INDEX * behind),
+        (INDEX * cosine - behind) / (INDEX * cosine + behind),
+    )
+    s, p = ((1.0 - r * r) * once * air / (1.0 - (r * once) ** 2) for r in faces)
+    return s, p
+
+
+@pytest.mark.parametrize("angle", [0.9, 1.1])
+@pytest.mark.parametrize("polarization", [Polarization.vv, Polarization.hh])
+@pytest.mark.parametrize("shape", [range_.plate(), range_.dihedral()])
+def test_a_pane_aslant_lets_each_polarisation_through(shape, polarization, angle: float) -> None:
+    """Once on the way out and once on the way back: of one bounce, and of two."""
+    thing = shape, range_.placed((FAR, 0, 0)), METAL, -1
+    pane = sheet(QUARTER, 2.0), range_.placed((5.0, 0, 0), range_.turned(angle)), GLASS, -1
+    s, p = let_through(QUARTER, angle)
+    expected = s if polarization == Polarization.vv else p
+    assert abs(abs(s) / abs(p) - 1.0) > 0.05  # the two differ
+    share = echo(thing, pane, polarization=polarization) / echo(thing, polarization=polarization)
+    assert share == pytest.approx(expected**2, abs=0.01)
+
+
+def test_a_pane_aslant_turns_a_polarisation_between_both() -> None:
+    """Of one at 45 degrees a dihedral sends nothing back, as it turns one part of it round.
+
+    Behind a pane that lets these parts through as s and p, (s^2 - p^2) / 2 is left; and of a plate,
+    (s^2 + p^2) / 2.
+    """
+    pane = sheet(QUARTER, 2.0), range_.placed((5.0, 0, 0), range_.turned(1.0)), GLASS, -1
+    s, p = let_through(QUARTER, 1.0)
+    for shape, sign in ((range_.dihedral(), -1.0), (range_.plate(), 1.0)):
+        thing = shape, range_.placed((FAR, 0, 0)), METAL, -1
+        alone = abs(echo(thing))
+        found = abs(echo(thing, pane, polarization=Polarization.plus45)) / alone
+        assert found == pytest.approx(0.5 * abs(s * s + sign * p * p), abs=0.01)
+    assert abs(s * s - p * p) > 0.1

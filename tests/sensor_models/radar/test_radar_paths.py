@@ -11,6 +11,7 @@ from sensor_models.radar.ray_parameters import (
     FieldParameters,
     Polarization,
     RayTracedParameters,
+    TracingParameters,
     TubeParameters,
 )
 from sensor_models.radar.ray_traced import Motion, RayTracedRadar
@@ -244,6 +245,25 @@ def test_a_diffuse_sphere() -> None:
     unit = np.array([radar.radio.received(1.0, length / 2.0) for length in rows[:, 2]])
     section = ((rows[:, 0] ** 2 + rows[:, 1] ** 2) / unit).sum()
     assert section == pytest.approx(8.0 / 3.0 * 0.3 * math.pi * 0.25, rel=0.01)
+
+
+def test_what_scatters_below_the_noise_is_thinned_out_and_its_power_stays() -> None:
+    """A diffuse plate: each tube's power is far below what counts alone, that of all is not."""
+    shape, material = range_.plate(1.0), range_.matter(diffuse_reflectance=0.3)
+    sums, counts = [], []
+    for noise in (False, True):
+        tracing = TracingParameters(noise=noise, max_bounces=1)
+        radar = RayTracedRadar(RayTracedParameters(tracing=tracing))
+        with RayScene(
+            range_.scene_of((shape, range_.placed((80.0, 0, 0)), material, -1)), threads=1
+        ) as rays:
+            window = (-0.006, -0.006, 0.006, 0.006)
+            paths = range_.tubes_of(radar, rays, range_.still(), window, 2e-5)
+        rows = paths.numbers
+        sums.append(float((rows[:, 0] ** 2 + rows[:, 1] ** 2).sum()))
+        counts.append(len(rows))
+    assert 300 < counts[1] < 0.5 * counts[0]
+    assert sums[1] == pytest.approx(sums[0], rel=4.0 / math.sqrt(counts[1]))
 
 
 @pytest.mark.acceptance("RAD-24")
