@@ -247,7 +247,8 @@ def send_askew(sender: Sender, numbers: Floats, lane: int) -> complex:
     re, im = get_triple(numbers, FIELD_RE + lane), get_triple(numbers, FIELD_IM + lane)
     real = dot(re, incoming) + dot(get_triple(numbers, SENT_RE + lane), reflected)
     other = dot(im, incoming) + dot(get_triple(numbers, SENT_IM + lane), reflected)
-    return numbers[STRENGTH + lane] * complex(real, -other)
+    found: complex = numbers[STRENGTH + lane] * complex(real, -other)
+    return found
 
 
 @njit(**ACCESS)
