@@ -76,9 +76,9 @@ LEAST_SHARE = 0.25
 #: Share of the power that mirrors reflect at least, all that show a thing together: what they show
 #: is 17 dB down then, or 34.
 LEAST_SHINE = 0.02
-#: And several mirrors, one in the other, of which there are many: so much is left by all of them,
-#: and tubes are so much wider for what they show.
-LEAST_CHAIN, CHAIN_COARSER = 0.3, 2.0
+#: And so much all of several mirrors, one in the other, of which there are many. Their tubes are as
+#: fine as those of one: twice as wide, the level of a car beside its mirrors was 2 dB off.
+LEAST_CHAIN = 0.3
 #: Tubes for what mirrors show are wider by the root of the power that these mirror, and by no more
 #: than this: what is weaker may be less exact.
 MOST_COARSER = 2.0
@@ -308,8 +308,7 @@ def _turn(
     if is_object or not shines:
         drop_ray(packet, lane)
         return OBJECT if is_object else LOST
-    wider = numbers[WIDER] * (1.0 if first else CHAIN_COARSER)
-    shown[COARSER] = min(shown[COARSER] * wider, MOST_COARSER)
+    shown[COARSER] = min(shown[COARSER] * numbers[WIDER], MOST_COARSER)
     # In float64: a ray that starts behind its mirror would meet that again.
     place = plus(before, times((numbers[MIRROR_DEPTH] - dot(normal, before)) / toward, way))
     turned = mirrored(way, normal)
