@@ -328,8 +328,8 @@ def test_what_is_no_directory_is_refused(package, store):
 def test_a_numba_with_another_interface_calls_its_kernels_itself(package, store):
     script = f"""
 def changed(module): raise AttributeError("another interface")
-from sensor_models.kernels import object_files
-object_files._without_python = changed
+from sensor_models.kernels import private
+private.module_of = changed
 {CALL}"""
     assert run(package, store, script)[0] == "0 2 4 5.0"
     assert list(store.glob("*/*.kernel")) == []
