@@ -79,7 +79,7 @@ test:
 test-standalone: $(VENV)/installed
 	$(BIN)/python -m pytest --all-standalone tests/masters/test_standalone.py
 
-# Not at each run: 150 MB of programs for ARM, and an emulator is 10 to 30 times slower.
+# Not at each run: it takes programs for ARM, and an emulator is slow.
 test-aarch64: $(VENV)/installed
 	$(BIN)/python -m tests.arm64
 	$(BIN)/python -m pytest tests/masters/test_aarch64.py

@@ -26,23 +26,20 @@ from pathlib import Path
 
 import mitsuba
 import numpy as np
-from numpy.typing import NDArray
 
 from sensor_models.camera.ccd.camera import CcdCamera
-from sensor_models.camera.ccd.parameters import LightParameters, OpticsParameters, Sharing
+from sensor_models.camera.ccd.parameters import LightParameters, Sharing
 from sensor_models.light.spectra import reflectance
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.model import Scene
 from sensor_models.scene.tracing import RayScene
 from tests import mitsuba_scenes as peer
 from tests.bench.bars import Bar, best_in_turns
+from tests.bench.grain import ANGLE, EYE, SIZE, TARGET, camera_of, grain, taken
 from tests.sensor_models.camera.test_ccd_mitsuba import looking
 from tests.tools import llvm
 
-EYE, TARGET, ANGLE = np.array([-14.0, -22.0, 8.4]), np.array([1.6, 0.6, 1.2]), 62.0
-Floats = NDArray[np.float64]
-
-SIZE, SAMPLES, DEPTH, TURNS = (1024, 768), 16, 3, 5
+SAMPLES, DEPTH, TURNS = 16, 3, 5
 VARIANTS = ("llvm_ad_rgb", "scalar_rgb")
 #: Tells Mitsuba which LLVM to take; it might find an older one.
 LLVM_PATH = "DRJIT_LIBLLVM_PATH"
@@ -74,7 +71,7 @@ def bars() -> list[Bar]:
     detail = f"{spent}; {of_processors:.2f} x of processor time; {library}"
     ratio = best[fastest] / best["ours"]
     rate, gain = pace()
-    shared, alone = grain((SIZE[0] // 2, SIZE[1] // 2))
+    shared, alone = grain((SIZE[0] // 2, SIZE[1] // 2))[""]
     return [
         Bar("CCD picture over Mitsuba's path tracer", ratio, 1.5, "x", detail, at_least=True),
         Bar("CCD pictures with shared light", rate, 4.0, "/s",
@@ -84,13 +81,6 @@ def bars() -> list[Bar]:
     ]  # fmt: skip
 
 
-def camera_of(size: tuple[int, int], light: LightParameters) -> CcdCamera:
-    """The camera of all these pictures."""
-    focal = size[0] / 2.0 / np.tan(np.radians(ANGLE / 2.0))
-    optics = OpticsParameters(width=size[0], height=size[1], intrinsics=(focal, focal, 0.0, 0.0))
-    return CcdCamera(optics, light=light)
-
-
 def pace() -> tuple[float, float]:
     """Pictures a second with shared light, and how much faster that is than without sharing."""
     pose = looking(EYE, TARGET)
@@ -98,7 +88,7 @@ def pace() -> tuple[float, float]:
         cameras = {kind.name: camera_of(SIZE, LightParameters(sharing=kind)) for kind in Sharing}
 
         def taking(camera: CcdCamera) -> Callable[[], object]:
-            return lambda: _numbers(camera, rays, pose)
+            return lambda: taken(camera, rays, pose)
 
         pictures = {name: Picture(taking(camera)) for name, camera in cameras.items()}
         for picture in pictures.values():
@@ -106,30 +96,6 @@ def pace() -> tuple[float, float]:
         best = best_in_turns(pictures, TURNS)
     shared = best[Sharing.neighbours.name]
     return 1.0 / shared, best[Sharing.none.name] / shared
-
-
-def grain(size: tuple[int, int]) -> tuple[float, float]:
-    """The rms difference of pictures from one with 1,024 rays: with shared light, without."""
-    pose, alone = looking(EYE, TARGET), Sharing.none
-    with RayScene(load_scene("yard")) as rays:
-        truth = camera_of(size, LightParameters(rays=1024, sharing=alone))
-        wanted, exposure = _numbers(truth, rays, pose)
-        found = [
-            _numbers(camera_of(size, LightParameters(sharing=kind)), rays, pose, 1, exposure)[0]
-            for kind in (Sharing.neighbours, alone)
-        ]
-    shared, own = (float(np.sqrt(np.mean((each - wanted) ** 2))) for each in found)
-    return shared, own
-
-
-def _numbers(
-    camera: CcdCamera, rays: RayScene, pose: Floats, frame: int = 0, exposure: float = 0.0
-) -> tuple[Floats, float]:
-    """The digital numbers of a picture, and its exposure."""
-    light = camera.expose(rays, pose, frame).light
-    colors = camera.colors(light, camera.day(rays))
-    time = exposure or camera.auto_exposure().goal(camera.level_rate(light, colors))
-    return camera.develop(rays.pool, light, frame, time, colors)[0].astype(float), time
 
 
 def measure(scene: Scene) -> tuple[dict[str, float], dict[str, float]]:
