@@ -273,6 +273,27 @@ def describe(workspace: Workspace, picture: Picture, row: int, lane: int, pixel:
 
 
 @njit(**ACCESS)
+def take_shared(
+    light: Light, records: Records, shot: Shot, workspace: Workspace, row: int, place: int
+) -> bool:
+    """Take the light around a point from what neighbours share; whether they know of it."""
+    numbers, points = workspace.tree.arrivals.numbers, workspace.shading.points
+    pixel = points.ids[place, DRAW_OF] >> (NODE_BITS + SAMPLE_BITS)
+    known: bool = look_up(
+        records,
+        pixel // shot.columns,
+        pixel % shot.columns,
+        LEAST_RAYS * min(light.rays, CELL),
+        SIDE * shot.cell * numbers[row, OPTICAL],
+        triple(numbers, row, PLACE_X),
+        triple(numbers, row, NORMAL_X),
+        workspace.spot,
+        points.around[place],
+    )
+    return known
+
+
+@njit(**ACCESS)
 def put_point(
     view: SceneView,
     light: Light,
@@ -305,18 +326,7 @@ def put_point(
     points.known[place] = False
     if records.across > 0:
         points.numbers[place, SHARE_OF] = numbers[row, WEIGHT]
-        pixel = draw >> (NODE_BITS + SAMPLE_BITS)
-        points.known[place] = look_up(
-            records,
-            pixel // shot.columns,
-            pixel % shot.columns,
-            LEAST_RAYS * min(light.rays, CELL),
-            SIDE * shot.cell * numbers[row, OPTICAL],
-            triple(numbers, row, PLACE_X),
-            triple(numbers, row, NORMAL_X),
-            workspace.spot,
-            points.around[place],
-        )
+        points.known[place] = take_shared(light, records, shot, workspace, row, place)
     material = ids[row, MATERIAL]
     for k in range(len(workspace.tint)):
         points.tint[place, k] = workspace.tint[k]
