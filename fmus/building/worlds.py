@@ -25,7 +25,7 @@ GENERATED = project.BUILD / "generated"
 ENVIRONMENT = '''"""FMU ``Environment`` for the scene {name}."""
 
 from fmus.fmi.environment_fmu import EnvironmentFmu
-from sensor_models.scene.model import Body, Joint
+from sensor_models.scene.model import Body, Clip, Joint
 
 
 class SceneEnvironmentFmu(EnvironmentFmu):
@@ -42,7 +42,7 @@ class SceneEnvironmentFmu(EnvironmentFmu):
 ROBOT = '''"""FMU ``VehicleDynamics`` for the world {name}."""
 
 from fmus.fmi.robot_dynamics_fmu import RobotDynamicsFmu
-from sensor_models.scene.model import Body, Joint
+from sensor_models.scene.model import Body, Clip, Joint
 
 
 class WorldDynamicsFmu(RobotDynamicsFmu):

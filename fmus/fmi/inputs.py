@@ -1,6 +1,7 @@
 """The inputs of an instance, in the form in which a sensor takes them."""
 
 import contextlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -36,8 +37,6 @@ _VECTOR_PART = slice(ORIENTATION + 1, ORIENTATION + 4)
 #: squares: of larger numbers these overflow, and a sensor that has taken one in would refuse all
 #: later states as well.
 LARGEST = 1e30
-#: If the sum of squares is at most this, no number is larger than that, and all are numbers.
-_SMALL = 0.5 * LARGEST**2
 
 
 @dataclass(eq=False)
@@ -100,7 +99,7 @@ class InputReader:
         """
         state = self._state.copy()
         if self._is_body:
-            if not state.dot(state) <= _SMALL:
+            if not math.hypot(*state.tolist()) <= LARGEST:  # else none is larger, or no number
                 self._check_size(state)
             if not self._told_of_idle and any(self._idle.tolist()):
                 self._tell_of_idle()

@@ -43,6 +43,7 @@ class NoBodies:
     """As much of a scene as a schedule looks at, with no bodies in it."""
 
     number, record = 1, NOTHING
+    scene = twin.scene_of()
 
     def history(self, _since):
         return History.nothing()
