@@ -73,12 +73,9 @@ def pieces_of_clip(
             f" {MOST_TRANSFORMS} together"
         )
     places = _transforms(tree, _moved(tree, accessors, clip), len(clip.times))
-    return [
-        piece
-        for number in _shown(tree)
-        if "mesh" in nodes[number]
-        for piece in _Meshes(tree, accessors, places, clip.length, looks).on_node(number)
-    ]
+    meshes = _Meshes(tree, accessors, places, clip.length, looks)
+    shown = (number for number in _shown(tree) if "mesh" in nodes[number])
+    return [piece for number in shown for piece in meshes.on_node(number)]
 
 
 def _clip_of(tree: Any, accessors: Accessors, name: str, postures: int) -> Clip:
