@@ -1,9 +1,9 @@
 """Sending a radar's tubes into a scene, and what comes back: a list of paths.
 
 Tubes are the parts of cells (``cells``). A chunk is a run of cells; its first hits are traced in
-packets of neighbours, and all that goes on from there waits on a stack, the newest of which make
-the next packet. What comes back goes to pages of a list, each of one chunk, so that the list in
-the order of chunks depends on no thread.
+packets of neighbours. A packet of which most go on is traced as it is; else what goes on waits on a
+stack, the newest of which make the next packet. What comes back goes to pages of a list, each of
+one chunk, so that the list in the order of chunks depends on no thread.
 
 A path that was bent needs the receiver in sight: a ray is sent there. Panes in between let through
 what they leave of the field that the receiver would send that way.
@@ -20,6 +20,15 @@ from sensor_models.kernels.math.memory import claim_at
 from sensor_models.kernels.math.philox import block, open_unit
 from sensor_models.kernels.math.rotations import dot, plus, times
 from sensor_models.kernels.radar.compiling import CALLED
+from sensor_models.kernels.radar.crossings import (
+    AT_LAST,
+    LEG_SIZE,
+    TO_COME,
+    Images,
+    look_for_ways,
+    others_of,
+    send_over_others,
+)
 from sensor_models.kernels.radar.fields import LEAST_COSINE, pane, side_axis
 from sensor_models.kernels.radar.interactions import (
     answer,
@@ -68,6 +77,7 @@ from sensor_models.kernels.radar.scattering import (
     OWN_IM,
     OWN_RE,
     OWN_SPEED,
+    OWNER,
     RE,
     RETURNS,
     SEEN_IM,
@@ -167,6 +177,7 @@ class Room(NamedTuple):
     looking: Packet
     tubes: Floats  # of the packet, column by column (``scattering``)
     entities: Ints  # that they met
+    legs: Floats  # their ways back over other mirrors (``crossings``)
     waiting: Floats  # tubes that go on: number by number, ``APART`` each
     filled: Ints  # tubes on the stack, and those that it had no room for
     page: Ints  # number of the page, paths on it, chunk, count of pages of the chunk
@@ -392,43 +403,76 @@ def _deliver(sender: Sender, pages: Pages, page: Ints, numbers: Floats, entities
 
 
 @njit(**ACCESS)
-def _trace_packet(
-    view: SceneView, sender: Sender, reflectors: Reflectors, motions: Floats, pages: Pages,
-    room: Room,
+def _cross_mirrors(
+    view: SceneView, sender: Sender, reflectors: Reflectors, motions: Floats, images: Images,
+    pages: Pages, room: Room,
 ) -> None:  # fmt: skip
+    """Write down the ways of a packet that come back over other mirrors, and those ways round."""
+    numbers, legs = room.tubes, room.legs
+    for rank in range(others_of(images, numbers, legs)):
+        if not look_for_ways(
+            view, sender, reflectors, motions, images, room.looking, numbers, legs, rank
+        ):
+            continue
+        for lane in range(WIDTH):
+            if legs[lane, TO_COME] != AT_LAST:
+                continue
+            mirrors = images.mirrors[images.firsts[int(numbers[OWNER + lane])] + rank]
+            found = send_over_others(sender, numbers, lane, legs[lane], mirrors)
+            out, back = (numbers[OUT_Y + lane], numbers[OUT_Z + lane]), found.back
+            entity = room.entities[lane]
+            if found.amplitude != 0j:
+                for one, other in ((out, back), (back, out)):
+                    _note(
+                        pages, room.page, found.amplitude, found.length, found.speed, one, other,
+                        entity,
+                    )  # fmt: skip
+
+
+@njit(**ACCESS)
+def _trace_packet(
+    view: SceneView, sender: Sender, reflectors: Reflectors, motions: Floats, images: Images,
+    pages: Pages, room: Room,
+) -> bool:  # fmt: skip
     """Trace a packet, have its tubes answer, find out which answers are seen, and follow on.
+
+    Returns whether the packet itself goes on.
 
     Tubes that were bent are told to be neighbours, too: of flat surfaces they are, and the bounces
     of a whole yard took a seventh less than as rays that have nothing to do with each other.
     """
     trace_quickly(view, room.packet, True)
     if note_facets(view, sender, reflectors, room.packet, room.tubes, room.entities) == 0:
-        return
-    answer(view, sender, motions, room.tubes)
+        return False
+    returns = answer(view, sender, motions, room.tubes)
     asked = False
     for lane in range(WIDTH):
         asked = asked or room.tubes[SIGHT + lane] == TO_BE_SEEN
     if asked:
         _look_back(view, sender, reflectors, room.looking, room.tubes)
     _deliver(sender, pages, room.page, room.tubes, room.entities)
-    follow(sender, room.tubes, room.waiting, room.filled)
+    if returns:
+        _cross_mirrors(view, sender, reflectors, motions, images, pages, room)
+    stays: bool = follow(sender, room.packet, room.tubes, room.waiting, room.filled)
+    return stays
 
 
 @njit(**ACCESS)
 def _shoot_chunk(
-    view: SceneView, sender: Sender, reflectors: Reflectors, motions: Floats, cells: Cells,
-    pages: Pages, room: Room, chunk: int,
+    view: SceneView, sender: Sender, reflectors: Reflectors, motions: Floats, images: Images,
+    cells: Cells, pages: Pages, room: Room, chunk: int,
 ) -> None:  # fmt: skip
     """Send the tubes of a chunk."""
     page, at, filled, last = room.page, room.at, room.filled, cells.chunks[chunk + 1]
     page[0], page[1], page[2], page[3] = -1, 0, chunk, 0
     at[0], at[1] = cells.chunks[chunk], 0
-    while at[0] < last or filled[0] > 0:
-        bent = filled[0] >= WIDTH or at[0] >= last
-        if bent:
-            _take_off(room)
-        else:
+    stays = False
+    while stays or at[0] < last or filled[0] > 0:
+        bent = stays or filled[0] >= WIDTH or at[0] >= last
+        if not bent:
             _fill(sender, cells, room, last)
+        elif not stays:
+            _take_off(room)
         look_ahead(sender, room.tubes, room.packet)
         set_rays(view, room.packet, math.inf)
         if bent:
@@ -436,7 +480,7 @@ def _shoot_chunk(
                 least = room.packet.floats[T_MIN + lane]
                 room.packet.floats[T_MIN + lane] = max(least, NEAREST)
                 room.packet.floats[T_MAX + lane] = np.float32(room.tubes[NEXT + lane])
-        _trace_packet(view, sender, reflectors, motions, pages, room)
+        stays = _trace_packet(view, sender, reflectors, motions, images, pages, room)
 
 
 @njit(nogil=True, cache=True)
@@ -446,17 +490,19 @@ def shoot(
     sender: Sender,
     reflectors: Reflectors,
     motions: Floats,
+    images: Images,
     cells: Cells,
     pages: Pages,
 ) -> None:
     """Send the tubes of all cells and write down the paths of what comes back."""
     room = Room(
         new_packet(), new_packet(), np.zeros(COLUMNS), np.zeros(WIDTH, np.int64),
+        np.zeros((WIDTH, LEG_SIZE)),
         np.zeros(NUMBERS * APART),
         np.zeros(2, np.int64), np.zeros(4, np.int64), np.zeros(6, np.int64),
     )  # fmt: skip
     chunk = claim(claims)
     while chunk < len(cells.chunks) - 1:
-        _shoot_chunk(view, sender, reflectors, motions, cells, pages, room, chunk)
+        _shoot_chunk(view, sender, reflectors, motions, images, cells, pages, room, chunk)
         chunk = claim(claims)
     pages.lost[0] += room.filled[1]
