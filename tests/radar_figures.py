@@ -6,11 +6,14 @@ nearest     frames of 100 in which the nearest target is the one of 10 dBsm at 2
 detection   the share of a steady target's frames in which it is found, beside Marcum's Q
 speeds      the largest errors of speed and azimuth from -30 to 30 m/s, with ``speed_extended``
 mirrors     a sphere between a ground and a wall, beside image theory, by the spacing of rays
+stages      processor time of each kernel in a frame of the yard, the radar and the bodies moving
 """
 
 import math
 import sys
+import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -21,8 +24,9 @@ from sensor_models.radar.ray_parameters import (
     SpeedExtended,
     TracingParameters,
 )
-from sensor_models.radar.ray_traced import RayTracedRadar
+from sensor_models.radar.ray_traced import Motion, RayTracedRadar
 from sensor_models.radar.targets import Detector
+from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.tracing import RayScene
 from tests.radar_between import between, theory_between
 from tests.radar_range import decibel
@@ -30,6 +34,8 @@ from tests.sensor_models.radar import test_radar_thresholds as thresholds
 from tests.smallest_scene import smallest_scene
 
 FRAMES = 100
+#: Frames of the yard that are clocked.
+FEW = 4
 LEVELS = np.arange(13.0, 22.0)
 TRIALS = 400
 SPEEDS = np.arange(-30.0, 30.1, 0.5)
@@ -107,8 +113,47 @@ def mirrors(_rays: RayScene) -> str:
     return f"by default within {apart:.2f} dB of the finest rays at {len(DISTANCES)} distances"
 
 
+class Clocked:
+    """A scene whose kernels are clocked: the processor time of each, s."""
+
+    def __init__(self, rays: RayScene) -> None:
+        self._rays = rays
+        self.took: dict[str, float] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._rays, name)
+
+    def run(self, kernel: Callable[..., Any], *arguments: Any, **named: Any) -> None:
+        start = time.process_time()
+        self._rays.run(kernel, *arguments, **named)
+        own = time.process_time() - start
+        self.took[kernel.__name__] = self.took.get(kernel.__name__, 0.0) + own
+
+
+def stages(_rays: RayScene) -> str:
+    scene, radar = load_scene("yard"), RayTracedRadar()
+    bodies = np.array([[*body.position, *body.orientation] for body in scene.bodies])
+    speeds = np.tile([3.0, 1.0, 0.0, 0.0, 0.0, 0.0], (len(bodies), 1))
+    ahead, turn = np.array([5.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0, 0.0])
+    motion = Motion(np.array([0.0, 0.0, 1.0]), turn, ahead, bodies, speeds)
+    detector = Detector(radar.parameters, radar.radio)
+    with RayScene(scene, threads=1) as rays:
+        clocked: Any = Clocked(rays)
+        for frame in range(FEW + 1):
+            if frame == 1:  # the first one loads kernels and makes room
+                clocked.took.clear()
+                start = time.process_time()
+            image = radar.image(clocked, motion, frame)
+            detector.targets(clocked, image)
+        whole = time.process_time() - start
+    clocked.took["Python between them"] = whole - sum(clocked.took.values())
+    rows = sorted(clocked.took.items(), key=lambda row: -row[1])
+    of_each = ", ".join(f"{name} {1e3 * took / FEW:.1f}" for name, took in rows)
+    return f"{image.tubes} tubes, {1e3 * whole / FEW:.0f} ms a frame: {of_each}"
+
+
 FIGURES: dict[str, Callable[[RayScene], str]] = {
-    call.__name__: call for call in (noise, nearest, detection, speeds, mirrors)
+    call.__name__: call for call in (noise, nearest, detection, speeds, mirrors, stages)
 }
 
 

@@ -34,7 +34,8 @@ from sensor_models.kernels.radar.batches import parts_of
 from sensor_models.kernels.radar.cells import list_cells, look, spread
 from sensor_models.kernels.radar.crossings import LOOKS, MOST_IMAGES, Images, list_images
 from sensor_models.kernels.radar.noise import add_noise
-from sensor_models.kernels.radar.ray_paths import PAGE, PATH_SIZE, Cells, Pages, shoot
+from sensor_models.kernels.radar.pages import PAGE, PATH_SIZE, Pages
+from sensor_models.kernels.radar.ray_paths import Cells, shoot
 from sensor_models.kernels.radar.ray_tubes import Sender
 from sensor_models.kernels.radar.synthesis import (
     BLOCK,

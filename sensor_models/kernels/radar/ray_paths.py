@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
-from sensor_models.kernels.math.memory import claim_at
 from sensor_models.kernels.math.philox import block, open_unit
 from sensor_models.kernels.math.rotations import dot, plus, times
 from sensor_models.kernels.radar.compiling import CALLED
@@ -37,6 +36,7 @@ from sensor_models.kernels.radar.interactions import (
     thickness_at,
     through_pane,
 )
+from sensor_models.kernels.radar.pages import Pages, note
 from sensor_models.kernels.radar.ray_tubes import (
     APART,
     DRAW,
@@ -125,14 +125,6 @@ from sensor_models.kernels.tracing.scene_view import SceneView
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Columns of a path: amplitude without the phase of its length; length there and back, m; speed of
-# closing, m/s; directions that it left in and comes from, in y and z of the sensor.
-(
-    PATH_RE, PATH_IM, PATH_LENGTH, PATH_SPEED, PATH_OUT_Y, PATH_OUT_Z, PATH_IN_Y, PATH_IN_Z,
-) = range(8)  # fmt: skip
-PATH_SIZE = 8
-#: Paths on a page.
-PAGE = 1024
 #: How far from its mirror the nearest thing is that a bent tube meets, m.
 NEAREST = np.float32(1e-5)
 #: Panes that a way back may lead through.
@@ -155,21 +147,6 @@ class Cells(NamedTuple):
     height: float
 
 
-class Pages(NamedTuple):
-    """Paths on pages."""
-
-    numbers: Floats  # (pages, PAGE, PATH_SIZE)
-    entities: NDArray[np.int32]  # (pages, PAGE)
-    used: Ints  # (pages, 3): chunk, count within the chunk, paths
-    claims: Ints  # (1,): pages taken, which may be more than there are
-    lost: Ints  # (1,): tubes that the stack had no room for
-
-    @property
-    def flat(self) -> tuple[Floats, NDArray[np.int32]]:
-        """Paths and their entities, page after page."""
-        return self.numbers.reshape(-1, PATH_SIZE), self.entities.reshape(-1)
-
-
 class Room(NamedTuple):
     """What a thread works with."""
 
@@ -182,42 +159,6 @@ class Room(NamedTuple):
     filled: Ints  # tubes on the stack, and those that it had no room for
     page: Ints  # number of the page, paths on it, chunk, count of pages of the chunk
     at: Ints  # cell and part, and the row and the column of both
-
-
-@njit(**ACCESS)
-def _turn_page(pages: Pages, page: Ints) -> None:
-    """Take a new page for the chunk; ``page`` is number, paths, chunk, count of pages."""
-    page[0], page[1] = claim_at(pages.claims.ctypes.data), 0
-    if page[0] < len(pages.used):
-        pages.used[page[0], 0], pages.used[page[0], 1] = page[2], page[3]
-        pages.used[page[0], 2] = 0
-    page[3] += 1
-
-
-@njit(**ACCESS)
-def _note(
-    pages: Pages,
-    page: Ints,
-    amplitude: complex,
-    length: float,
-    speed: float,
-    out: tuple[float, float],
-    back: tuple[float, float],
-    entity: int,
-) -> None:
-    """Write a path down."""
-    if page[0] < 0 or page[1] == PAGE:
-        _turn_page(pages, page)
-    if page[0] >= len(pages.used):
-        return  # the caller makes room and begins again
-    row = pages.numbers[page[0], page[1]]
-    row[PATH_RE], row[PATH_IM] = amplitude.real, amplitude.imag
-    row[PATH_LENGTH], row[PATH_SPEED] = length, speed
-    row[PATH_OUT_Y], row[PATH_OUT_Z] = out
-    row[PATH_IN_Y], row[PATH_IN_Z] = back
-    pages.entities[page[0], page[1]] = entity
-    page[1] += 1
-    pages.used[page[0], 2] = page[1]
 
 
 @njit(**ACCESS)
@@ -386,20 +327,20 @@ def _deliver(sender: Sender, pages: Pages, page: Ints, numbers: Floats, entities
                 straight += askew * send_askew(sender, numbers, lane)
             length, speed = numbers[TOTAL + lane], numbers[SPEED + lane]
             if straight != 0j or stray != 0j:
-                _note(pages, page, straight + stray, length, speed, out, back, entity)
+                note(pages, page, straight + stray, length, speed, out, back, entity)
             if bent:  # the other way round
                 other = stray + straight if numbers[TWICE + lane] != 0.0 else stray
                 if other != 0j:
-                    _note(pages, page, other, length, speed, back, out, entity)
+                    note(pages, page, other, length, speed, back, out, entity)
         if numbers[RETURNS + lane] != 0.0:
             over = complex(numbers[OVER_RE + lane], numbers[OVER_IM + lane])
             length, speed = numbers[OVER_TOTAL + lane], numbers[OVER_SPEED + lane]
             if over != 0j:
-                _note(pages, page, over, length, speed, out, out, entity)
+                note(pages, page, over, length, speed, out, out, entity)
         own = complex(numbers[OWN_RE + lane], numbers[OWN_IM + lane])
         if bent and own != 0j:
             length, speed = 2.0 * numbers[LENGTH + lane], numbers[OWN_SPEED + lane]
-            _note(pages, page, own, length, speed, out, out, entity)
+            note(pages, page, own, length, speed, out, out, entity)
 
 
 @njit(**ACCESS)
@@ -423,7 +364,7 @@ def _cross_mirrors(
             entity = room.entities[lane]
             if found.amplitude != 0j:
                 for one, other in ((out, back), (back, out)):
-                    _note(
+                    note(
                         pages, room.page, found.amplitude, found.length, found.speed, one, other,
                         entity,
                     )  # fmt: skip
