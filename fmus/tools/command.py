@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(_told(error), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        goes_on = "; the same command goes on from here" if words[0] in RESUMED else ""
+        goes_on = "; the same command goes on from here" if {*words[:1]} & {*RESUMED} else ""
         print(f"\nstopped{goes_on}", file=sys.stderr)
         return 130
 
@@ -207,6 +207,7 @@ def copy_new(source: Path, target: Path) -> None:
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise FileExistsError(f"{target} is there already; name a directory that is new or empty")
+    target.mkdir(parents=True, exist_ok=True)
     for path in sorted(source.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:
             copy = target / path.relative_to(source)

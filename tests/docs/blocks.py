@@ -49,6 +49,7 @@ OWN_NAME = re.compile(r"# ([\w-]+\.toml)\n")
 KINDS = ("sh", "python", "toml", "text", "modelica")
 #: Where programs of an environment lie in documents.
 PROGRAMS = re.compile(r"^(\.\./)?\.venv/bin/")
+TWINS = f"fmus {Interface.arrays.value}"
 #: What is run in place of a command that takes long: by its beginning, what is put in or behind.
 SHORTER: Mapping[str, tuple[str, str]] = {
     "python run.py": ("run.py", "run.py 0.3"),
@@ -241,7 +242,7 @@ def taken_from(fmus: Path) -> Iterator[None]:
 
     def build(wanted: Sequence[Source], output: Path, *given: Any, **options: Any) -> list[Path]:
         interface = options.get("interface", Interface.fmi2)
-        there = fmus if interface is Interface.fmi2 else fmus.with_name(f"{fmus.name} arrays")
+        there = fmus if interface is Interface.fmi2 else fmus.with_name(TWINS)
         names = [source.model.model_name for source in wanted]
         if not all((there / f"{name}.fmu").is_file() for name in names):
             return really(wanted, output, *given, **options)
