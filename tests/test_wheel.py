@@ -250,8 +250,11 @@ def test_examples_are_found_and_copied(command: Path, tmp_path: Path) -> None:
         line.split()[0] for line in listed
     }
     run(command, tmp_path, "examples", "mine")
+    copied = {"examples": "mine", "scenes": "mine/scenes"}
     assert files_below(tmp_path, ["mine"]) == {
-        name.replace("examples", "mine", 1) for name in files_below(ROOT, ["examples"])
+        name.replace(folder, copied[folder], 1)
+        for folder in copied
+        for name in files_below(ROOT, [folder])
     }
 
 

@@ -3,6 +3,7 @@
 ``python run.py 5`` goes 5 s of the path; clouds, readings and picture.png are then in results/.
 """
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,8 @@ def add(model, **parameters):
     folder = fmpy.extract(file)
     fmi = fmpy.read_model_description(folder)
     known = {variable.name: variable for variable in fmi.modelVariables}
+    if unknown := parameters.keys() - known.keys():  # fmpy itself would ignore them silently
+        raise SystemExit(f"{model} has no parameter {', '.join(sorted(unknown))}")
     for name in [name for name in parameters if known[name].type == "Enumeration"]:
         items = {item.name: int(item.value) for item in known[name].declaredType.items}
         parameters[name] = items[parameters[name]]
@@ -77,6 +80,7 @@ def show(file):
     figure.savefig(file, dpi=120)
 
 
+shutil.rmtree(RESULTS, ignore_errors=True)  # of the run before
 always = {
     "output_directory": str(RESULTS),
     "orientation_input": "euler",

@@ -31,6 +31,7 @@ STARTER = "starter"
 FOLDERS: Mapping[str, str] = {
     "campaign": "A campaign, many runs of one system: sensor-fmus campaign run campaign/campaign.toml",
     "dataset": "A data set of depth and clouds: sensor-fmus dataset dataset/yard.toml",
+    "scenes": "The built-in scenes with the scripts that make their meshes",
     "own_sensor": "A sonar, a sensor of one's own, with a preset",
     "ssp": "The system of drive.py as a description, which sensor-fmus build --ssp packs",
     "starter": "What sensor-fmus new writes",
@@ -187,6 +188,7 @@ def _examples(given: argparse.Namespace) -> int:
         print("to have them all: sensor-fmus examples DIRECTORY")
         return 0
     copy_new(project.EXAMPLES, given.directory)
+    copy_new(project.SCENES, given.directory / "scenes")
     print(given.directory)
     return 0
 

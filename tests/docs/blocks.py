@@ -51,12 +51,17 @@ KINDS = ("sh", "python", "toml", "text", "modelica")
 PROGRAMS = re.compile(r"^(\.\./)?\.venv/bin/")
 TWINS = f"fmus {Interface.arrays.value}"
 #: What is run in place of a command that takes long: by its beginning, what is put in or behind.
-SHORTER: Mapping[str, tuple[str, str]] = {
+SHORTER_COMMANDS: Mapping[str, tuple[str, str]] = {
     "python run.py": ("run.py", "run.py 0.3"),
     "python -m sensor_models.tools.caster": ("2000 2000", "60 40"),
     "sensor-fmus scene view": ("", " --size 160x90"),
-    "python": ("width=2000, height=2000", "width=60, height=40"),
-    "python mujoco": ("range(100)", "range(2)"),
+}
+#: The same of programs.
+SHORTER_PROGRAMS: Mapping[str, str] = {
+    "width=2000, height=2000": "width=60, height=40",
+    "width=480, height=300": "width=48, height=30",
+    "columns=1800": "columns=18",
+    "range(100)": "range(2)",
 }
 
 
@@ -114,7 +119,7 @@ class Runner:
         ast.parse(block.text)
         if block.is_run and not self._is_elsewhere(block.text):
             text = block.text
-            for long, short in (SHORTER["python"], SHORTER["python mujoco"]):
+            for long, short in SHORTER_PROGRAMS.items():
                 text = text.replace(long, short)
             exec(compile(text, f"{block.page}:{block.line}", "exec"), self.names)
 
@@ -142,7 +147,7 @@ class Runner:
         known = [start for start in COMMANDS if words[: len(start)] == list(start)]
         if not known:
             raise BlockError(f"{line}: this program is not known to tests/docs/blocks.py")
-        for start, (long, short) in SHORTER.items():
+        for start, (long, short) in SHORTER_COMMANDS.items():
             if line.startswith(start):
                 line = line.replace(long, short) if long else line + short
         start = max(known, key=len)

@@ -15,7 +15,7 @@ from tests.pendulum import description, write_fmu
 SMALLER = (
     ("campaign/campaign.toml", "samples = 40", "samples = 2"),
     ("campaign/campaign.toml", "seeds = 2 ", "seeds = 1 "),
-    ("dataset/yard.toml", "samples = 200", "samples = 2"),
+    ("dataset/yard.toml", "samples = 200", "samples = 18"),
 )
 
 
@@ -70,7 +70,7 @@ def _fitting(place: Path) -> None:
     folder = place / "build" / "fit"
     for name in ("flat", "clouds", "depths"):
         (folder / name).mkdir(parents=True)
-    fit_examples.still_log(folder)
+    fit_examples.still_log(folder, 4000)
     shutil.copy(folder / "still.csv", place / "still.csv")
     fit_examples.flat_fields(folder / "flat")
     fit_examples.wall_clouds(folder / "clouds")
