@@ -289,13 +289,11 @@ class Compiler:
         with suppress(BrokenPipeError):  # it has failed; its errors say how
             self._process.stdin.write(f"{wanted}\n")
             self._process.stdin.flush()
-        new = 0
-        for line in self._process.stdout:
+        for new, line in enumerate(self._process.stdout):
             if line.startswith("["):
                 answer: list[dict[str, Any]] = json.loads(line)
                 self._tally.found(len(answer) - new)
                 return answer
-            new += 1
             self._tally.compiled(line.rstrip())
         self._errors.seek(0)
         raise BuildError(f"precompile.py failed:\n{self._errors.read()}")

@@ -29,7 +29,7 @@ REPORT = "report.html"
 STARTER = "starter"
 #: What folders among the examples are, besides those that scripts use.
 FOLDERS: Mapping[str, str] = {
-    "campaign": "A campaign, many runs of one system: sensor-fmus campaign run campaign/campaign.toml",
+    "campaign": "Many runs of one system: sensor-fmus campaign run campaign/campaign.toml",
     "dataset": "A data set of depth and clouds: sensor-fmus dataset dataset/yard.toml",
     "scenes": "The built-in scenes with the scripts that make their meshes",
     "own_sensor": "A sonar, a sensor of one's own, with a preset",
