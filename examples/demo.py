@@ -32,6 +32,7 @@ from typing import Any
 import fmpy
 import numpy as np
 from fmpy import calloc, free
+from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import (
     FMU2Slave,
     fmi2CallbackAllocateMemoryTYPE,
@@ -410,6 +411,8 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
         options.seconds, options.hours = 3.0, 1.0 / 30.0
     if not options.seconds > 0.0 or not options.hours > 0.0:
         parser.error("--seconds and --hours must be above 0")
+    if options.live and not options.live.startswith("ws://"):
+        parser.error(f"--live {options.live}: must be an address, as {LIVE}")
     return options
 
 
@@ -418,7 +421,10 @@ def fresh(data: Path) -> Path:
     if data.exists() and not (data / "index.jsonl").exists() and any(data.iterdir()):
         raise SystemExit(f"{data} has files that are not of the demo; choose another --output")
     shutil.rmtree(data, ignore_errors=True)
-    data.mkdir(parents=True)
+    try:
+        data.mkdir(parents=True)
+    except OSError as error:
+        raise SystemExit(f"{data}: {error.strerror}") from None
     return data
 
 
@@ -462,3 +468,5 @@ if __name__ == "__main__":
         main()
     except KeyboardInterrupt:
         raise SystemExit("\nstopped") from None
+    except FMICallException as error:  # what the FMU said of it has been told already
+        raise SystemExit(str(error)) from None
