@@ -28,7 +28,8 @@ help:
 	@echo "make clean   remove what was built and installed here"
 
 # Runs what may take minutes and says nothing: a dot each five seconds.
-DOTS = ( while sleep 5 >/dev/null 2>&1; do printf .; done ) & dots=$$!; trap "kill $$dots; echo" EXIT;
+PAUSE := 5
+DOTS = ( while sleep $(PAUSE) >/dev/null 2>&1; do printf .; done ) & dots=$$!; trap "kill $$dots; echo" EXIT;
 
 # What the demo needs is a third of what the tests need. Errors are printed, warnings are not: those
 # of a build in place are about this project's form, and those of an index about the machine.
