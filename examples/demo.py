@@ -454,7 +454,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         report = write_report(recording, output / "report.html", options.hours, progress)
     print(
         f"{recording.seconds:g} s driven in {recording.wall:.1f} s:"
-        f" {recording.factor:.1f} times faster than real time"
+        f" {recording.factor:.1f} times real time"
     )
     print(f"files   {data}\nreport  {report}")
     if options.mcap:
