@@ -8,8 +8,9 @@ import sys
 import threading
 import time
 from types import TracebackType
-from typing import TextIO
+from typing import TextIO, TypeVar
 
+Own = TypeVar("Own", bound="Progress")
 WIDTH = 30
 #: Seconds between two looks of a line on a terminal.
 PAUSE = 0.1
@@ -60,7 +61,7 @@ class Progress:
         if self._watched:
             self._write("\r\x1b[K")
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self: Own) -> Own:
         return self
 
     def __exit__(
