@@ -149,7 +149,10 @@ def run_demo(words: Sequence[str]) -> int:
 
     need("sensor-fmus demo", "demo")
     command = [sys.executable, str(project.EXAMPLES / "demo.py"), *words]
-    return subprocess.run(command, check=False).returncode
+    try:
+        return subprocess.run(command, check=False).returncode
+    except KeyboardInterrupt:  # of which the demo itself has told
+        return 130
 
 
 def _list(_given: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ On a terminal there is one line, which is written over. Elsewhere, such as in th
 plain line appears now and then, so that work of minutes does not look like work that hangs.
 """
 
+import shutil
 import sys
 import threading
 import time
@@ -40,10 +41,10 @@ class Progress:
         with self._lock:
             self._text, self._since = text, time.monotonic()
             if self._watched:
-                self._write(f"\r\x1b[K{text}")
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._go_on, daemon=True)
-            self._thread.start()
+                self._overwrite(text)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._go_on, daemon=True)
+                self._thread.start()
 
     def show(self, share: float, text: str) -> None:
         """Say it with a bar."""
@@ -59,7 +60,7 @@ class Progress:
         if self._thread is not None:
             self._thread.join()
         if self._watched:
-            self._write("\r\x1b[K")
+            self._overwrite("")
 
     def __enter__(self: Own) -> Own:
         return self
@@ -82,12 +83,17 @@ class Progress:
                 if not self._watched:
                     self._write(f"{MARK}{self._text}{_for(lasted)}\n")
                 elif lasted >= LONG and not self._text.endswith("\n"):
-                    self._write(f"\r\x1b[K{self._text}{_for(lasted)}")
+                    self._overwrite(f"{self._text}{_for(lasted)}")
 
     def _until_next(self) -> float:
         if self._watched:
             return min(1.0, self._apart)
         return max(self._apart, SHARE * (time.monotonic() - self._began))
+
+    def _overwrite(self, text: str) -> None:
+        """Replace the line; what stays may be longer than one."""
+        most = shutil.get_terminal_size().columns - 1
+        self._write(f"\r\x1b[K{text if text.endswith(chr(10)) else text[:most]}")
 
     def _write(self, text: str) -> None:
         self._stream.write(text)

@@ -80,6 +80,15 @@ def test_lines_in_files_become_rare() -> None:
     assert told._until_next() == pytest.approx(180.0, rel=0.01)
 
 
+def test_a_line_is_no_longer_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    stream = Stream(watched=True)
+    with Progress(stream) as told:
+        told.say("x" * 50)
+        told.keep("y" * 50)
+    assert stream.getvalue() == f"\r\x1b[K{'x' * 19}\r\x1b[K{'y' * 50}\n\r\x1b[K"
+
+
 def test_an_error_ends_the_line() -> None:
     stream = Stream(watched=True)
     told = Progress(stream)
