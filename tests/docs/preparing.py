@@ -70,8 +70,10 @@ def _fitting(place: Path) -> None:
     folder = place / "build" / "fit"
     for name in ("flat", "clouds", "depths"):
         (folder / name).mkdir(parents=True)
-    fit_examples.still_log(folder, 4000)
-    shutil.copy(folder / "still.csv", place / "still.csv")
+    log = fit_examples.still_log(folder, 4000)
+    lines = log.read_text(encoding="utf-8").splitlines()  # of which the time and one axis do
+    log.write_text("\n".join(",".join(line.split(",")[:2]) for line in lines), encoding="utf-8")
+    shutil.copy(log, place / "still.csv")
     fit_examples.flat_fields(folder / "flat")
     fit_examples.wall_clouds(folder / "clouds")
     fit_examples.wall_depths(folder / "depths")
