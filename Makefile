@@ -52,7 +52,7 @@ $(VENV)/bench-installed: $(VENV)/installed
 	@touch $@
 
 fmus: $(VENV)/demo-installed
-	$(BIN)/python build_fmus.py --ssp $(LEVELS)
+	$(BIN)/python build_fmus.py --ssp $(FOR)
 
 # Steps around it: CONTRIBUTING.md, "Releases".
 release: $(VENV)/installed
@@ -66,8 +66,8 @@ docs: $(VENV)/installed
 	$(BIN)/mkdocs build --strict --quiet
 	@echo build/site/index.html
 
-# Compiling kernels for other processors, too, takes minutes more.
-demo: LEVELS := --levels host
+# Compiling for other processors and systems, too, takes minutes more.
+demo: FOR := --levels host --platforms host
 demo: fmus
 	$(BIN)/python examples/demo.py
 

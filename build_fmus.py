@@ -366,8 +366,8 @@ def add_places(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--platforms",
         nargs="+",
-        choices=list(binding.TARGETS),
-        help="default: all, and with --standalone that of this machine",
+        choices=[*binding.TARGETS, "host"],
+        help="default: all, and with --standalone that of this machine, 'host'",
     )
     parser.add_argument(
         "--standalone",
@@ -383,9 +383,11 @@ def add_places(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def platforms_for(standalone: bool) -> list[str]:
-    """The platforms that FMUs are built for if nobody chooses."""
-    return [binding.host_platform()] if standalone else list(binding.TARGETS)
+def platforms_for(options: argparse.Namespace) -> list[str]:
+    """The platforms that FMUs are built for."""
+    host = binding.host_platform()
+    named = options.platforms or (["host"] if options.standalone else binding.TARGETS)
+    return list(dict.fromkeys(host if name == "host" else name for name in named))
 
 
 def chosen_levels(names: Sequence[str] | None) -> list[str]:
@@ -446,7 +448,7 @@ def make(options: argparse.Namespace, known: dict[str, Source], names: Sequence[
                     [known[name] for name in names],
                     directory,
                     options.python,
-                    options.platforms or platforms_for(options.standalone),
+                    platforms_for(options),
                     progress,
                     scenes=scenes,
                     levels=options.levels,

@@ -429,12 +429,13 @@ def fresh(data: Path) -> Path:
 
 
 def build_missing(fmus: Path) -> None:
-    """Build what is not there, for this processor; FMUs from elsewhere have to be complete."""
+    """Build what is not there, for this machine; FMUs from elsewhere have to be complete."""
     missing = [model for model in MODELS if not (fmus / f"{model}.fmu").is_file()]
     if missing and fmus != FMUS:
         raise SystemExit(f"{fmus} has no {', '.join(missing)}: without --fmus they are built")
     if missing:
-        command = [sys.executable, "-m", "build_fmus", "--levels", "host", "--only", *missing]
+        here = ["--levels", "host", "--platforms", "host"]
+        command = [sys.executable, "-m", "build_fmus", *here, "--only", *missing]
         if (status := subprocess.run(command, check=False).returncode) != 0:
             raise SystemExit(status)
 

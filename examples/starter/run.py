@@ -33,8 +33,14 @@ def add(model, **parameters):
     """Start an FMU; enumerations are given by the name of their item."""
     file = FMUS / f"{model}.fmu"
     if not file.exists():  # compiles kernels: a minute or two, once on a machine
-        command = [sys.executable, "-m", "build_fmus", "--levels", "host", "--only", model]
-        subprocess.run(command, check=True)
+        command = [
+            sys.executable,
+            "-m",
+            "build_fmus",
+            "--only",
+            model,
+        ]  # and for this machine only:
+        subprocess.run([*command, "--levels", "host", "--platforms", "host"], check=True)
     folder = fmpy.extract(file)
     fmi = fmpy.read_model_description(folder)
     known = {variable.name: variable for variable in fmi.modelVariables}

@@ -248,7 +248,7 @@ class Tally:
     def compiled(self, kernel: str) -> None:
         """One had to be compiled."""
         self.found(1)
-        self._say(f"compiling kernels: {self._done} of {self._wanted}, {kernel}")
+        self._say(f"compiling kernels: {self._done} of {self._wanted}, the last was {kernel}")
 
     def found(self, count: int) -> None:
         """Some are there."""

@@ -29,8 +29,9 @@ def test_the_demo_builds_what_it_misses(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(SystemExit) as ended:
         script.main([])
     assert ended.value.code == 3
-    assert built[0][1:6] == ["-m", "build_fmus", "--levels", "host", "--only"]
-    assert set(built[0][6:]) == set(build_fmus.fmu_sources()) - {"Imu"}
+    here = ["--levels", "host", "--platforms", "host"]
+    assert built[0][1:8] == ["-m", "build_fmus", *here, "--only"]
+    assert set(built[0][8:]) == set(build_fmus.fmu_sources()) - {"Imu"}
 
 
 @pytest.mark.parametrize(
