@@ -11,7 +11,7 @@ from sensor_models.kernels.tracing.scene_view import SceneView
 from sensor_models.scene.tracing import RayScene
 
 #: How far apart the cells are that are averaged, pass by pass.
-GAPS = (1, 2, 4)
+GAPS = (1, 2, 4, 8)
 
 
 def unshared(light: Light) -> Records:

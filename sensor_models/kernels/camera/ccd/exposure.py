@@ -45,7 +45,7 @@ from sensor_models.kernels.camera.ccd.shading import (
 )
 from sensor_models.kernels.camera.ccd.shared import (
     CELL,
-    LEAST_RAYS,
+    OWN_SHARE,
     SIDE,
     SPOT,
     Records,
@@ -154,7 +154,7 @@ def new_workspace(wavelengths: int, materials: int) -> Workspace:
     """Room for the work of one thread."""
     return Workspace(
         new_tree(),
-        new_shading_workspace(wavelengths, materials),
+        new_shading_workspace(wavelengths, materials, WIDTH),
         np.zeros((WIDTH, wavelengths)),
         np.zeros((WIDTH, MOST_NODES), np.int64),
         np.ones(wavelengths),
@@ -283,7 +283,7 @@ def take_shared(
         records,
         pixel // shot.columns,
         pixel % shot.columns,
-        LEAST_RAYS * min(light.rays, CELL),
+        OWN_SHARE * min(light.rays, CELL),
         SIDE * shot.cell * numbers[row, OPTICAL],
         triple(numbers, row, PLACE_X),
         triple(numbers, row, NORMAL_X),
@@ -325,7 +325,7 @@ def put_point(
     points.ids[place, DRAW_OF], points.ids[place, SUM_OF] = draw, place
     points.known[place] = False
     if records.across > 0:
-        points.numbers[place, SHARE_OF] = numbers[row, WEIGHT]
+        points.numbers[place, SHARE_OF] = OWN_SHARE * numbers[row, WEIGHT]
         points.known[place] = take_shared(light, records, shot, workspace, row, place)
     material = ids[row, MATERIAL]
     for k in range(len(workspace.tint)):

@@ -49,9 +49,10 @@ GROUPS = 3
 PLACE_AT, NORMAL_AT, SIZE, SENT_RAYS, NEARNESS, REACH = 0, 3, 6, 7, 8, 9
 SPOT = 10
 #: S, F and C of the weights, and the least s in sizes of a cell.
-SHARE_OF_REACH, FLATNESS, LEAST_COSINE, LEAST_CELLS = 0.3, 0.1, 0.9, 1.0
-#: Rays that a point takes the light of others from, over those that it would send itself.
-LEAST_RAYS = 1.0
+SHARE_OF_REACH, FLATNESS, LEAST_COSINE, LEAST_CELLS = 1.0, 0.1, 0.9, 1.5
+#: Rays that a point sends itself that no record agrees with, over ``Light.rays``; those that a
+#: point takes the light of others from are as many at least.
+OWN_SHARE = 0.5
 #: What stands for D where rays met nothing.
 FAR = 1e9
 #: Weights of a pass by the number of coordinates in which a record is another cell's.
@@ -75,7 +76,7 @@ def agreement(one: Floats, other: Floats) -> float:
     e, f, g = other[NORMAL_AT], other[NORMAL_AT + 1], other[NORMAL_AT + 2]
     cosine = a * e + b * f + c * g
     reach, size = min(one[REACH], other[REACH]), max(one[SIZE], other[SIZE])
-    if cosine <= LEAST_COSINE or reach < size:
+    if cosine <= LEAST_COSINE:
         return 0.0
     x, y, z = other[0] - one[0], other[1] - one[1], other[2] - one[2]
     distance = math.sqrt(x * x + y * y + z * z)

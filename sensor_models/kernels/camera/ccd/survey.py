@@ -1,9 +1,11 @@
 """The records of light from around that the points of a picture share (``shared``).
 
-Of each cell of rays of the camera all are sent, straight through glass, and what they meet is
-divided among the surfaces that are there: points of about the same normal and plane. Each point
-sends a ray or some, from cells of one grid of the cosine law that is dealt out anew in each cell
-of the picture, so that whatever part of a cell a surface has, its mean is not led astray.
+Of the rays of the camera one of each two by two is sent, straight through glass, ``POINTS`` of a
+block of two by two cells together, and what those of a cell meet is divided among the surfaces that
+are there: points of about the same normal and plane. Each point sends a ray or some by the cosine
+law, with draws that all points of a picture divide among themselves (``nets``): whatever part of a
+cell a surface has, and over whatever part of a picture records are averaged, its rays go evenly to
+all sides.
 """
 
 import math
@@ -12,23 +14,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.kernels.camera.ccd.around import begin_grid, divided, look_around
+from sensor_models.kernels.camera.ccd.around import look_by_cosine
 from sensor_models.kernels.camera.ccd.bounces import add_found, add_sunlight, look_on
 from sensor_models.kernels.camera.ccd.exposure import Shot, blend_pose, instant_of
 from sensor_models.kernels.camera.ccd.lights import Light
+from sensor_models.kernels.camera.ccd.nets import interleaved, point_of
 from sensor_models.kernels.camera.ccd.points import (
     ALONG_OF,
     BASES,
-    COLUMN,
-    COLUMNS,
+    DRAW,
     DRAW_OF,
+    LEAST,
     LENGTH_OF,
     MATERIAL_OF,
     NORMAL_OF,
+    OTHER,
     PLACE_OF,
     RAY_OF,
     RAYS,
-    ROW,
     START,
     SUM_OF,
     TIME_OF,
@@ -44,7 +47,6 @@ from sensor_models.kernels.camera.ccd.shading import (
     new_shading_workspace,
 )
 from sensor_models.kernels.camera.ccd.shared import (
-    CELL,
     GROUPS,
     NEARNESS,
     NORMAL_AT,
@@ -57,7 +59,7 @@ from sensor_models.kernels.camera.ccd.shared import (
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light.paths import Path
 from sensor_models.kernels.light.surfaces import KIND, TABULATED, surface_at
-from sensor_models.kernels.math.philox import block
+from sensor_models.kernels.math.philox import block as block_of_words
 from sensor_models.kernels.math.rotations import Triple, dot
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.packets import ACCESS, ALONG, PLACE, SENT, VALID
@@ -67,60 +69,74 @@ from sensor_models.kernels.tracing.sensor_poses import rotate
 
 Floats = NDArray[np.float64]
 
-#: Draws of the points of cells count on from here (as ``points.DRAW_OF``), those that deal out
-#: grids from there (as counters).
-SURVEY_DRAWS, DEAL_DRAWS = 1 << 44, 1 << 58
-#: Cells that a thread claims at once.
-CHUNK = 16
+#: Draws of the points of cells count on from here (as ``points.DRAW_OF``); the counter of those of
+#: all rays from them.
+SURVEY_DRAWS, NET_DRAWS = 1 << 44, 1 << 58
+#: Blocks that a thread claims at once.
+CHUNK = 4
+#: Points that are looked at of a block and of a cell, and cells of a block.
+POINTS, POINTS_OF_CELL, CELLS = 16, 4, 4
 #: Points of one surface have normals with this cosine at least, and lie so many rays off a plane.
 SAME_COSINE, SAME_PLANE = 0.97, 2.0
 
 
 class SurveyWorkspace(NamedTuple):
-    """Memory of one thread for the points of a cell."""
+    """Memory of one thread for the points of a block."""
 
     shading: ShadingWorkspace
     pose: Floats  # (12,)
-    first: Floats  # (GROUPS, 6): place and normal of the first point of each surface
-    found: NDArray[np.int64]  # (1,): surfaces
+    first: Floats  # (CELLS, GROUPS, 6): place and normal of the first point of each surface
+    found: NDArray[np.int64]  # (CELLS,): surfaces
+    words: NDArray[np.uint64]  # (2,): of the draws of the frame
 
 
 @njit(cache=True)
 def new_survey_workspace(wavelengths: int, materials: int) -> SurveyWorkspace:
     """Room for the work of one thread."""
     return SurveyWorkspace(
-        new_shading_workspace(wavelengths, materials),
+        new_shading_workspace(wavelengths, materials, CELLS * GROUPS),
         np.zeros(12),
-        np.zeros((GROUPS, 6)),
-        np.zeros(1, np.int64),
+        np.zeros((CELLS, GROUPS, 6)),
+        np.zeros(CELLS, np.int64),
+        np.zeros(2, np.uint64),
     )
 
 
 @njit(**ACCESS)
-def pixel_in(shot: Shot, records: Records, cell: int, number: int) -> int:
-    """The ray of the camera with a number in a cell, -1 beyond the picture."""
-    strip = cell // records.across
-    row = strip * SIDE + number // SIDE
-    column = (cell - strip * records.across) * SIDE + number % SIDE
+def pixel_in(shot: Shot, block: tuple[int, int], number: int) -> int:
+    """The ray of the camera with a number in a block, -1 beyond the picture.
+
+    Numbers are those of places (``nets``), so those of a cell follow on one another.
+    """
+    i, j = (number >> 1 & 1) + (number >> 2 & 2), (number & 1) + (number >> 1 & 2)
+    row = 2 * (SIDE * block[0] + i) + (j & 1)
+    column = 2 * (SIDE * block[1] + j) + (i & 1)
     return row * shot.columns + column if (row < shot.rows) & (column < shot.columns) else -1
 
 
 @njit(**ACCESS)
-def look_at_cell(
+def cell_in(records: Records, block: tuple[int, int], part: int) -> int:
+    """The cell of a block, -1 beyond the picture."""
+    down, across = 2 * block[0] + (part >> 1), 2 * block[1] + (part & 1)
+    inside = (down < records.down) & (across < records.across)
+    return down * records.across + across if inside else -1
+
+
+@njit(**ACCESS)
+def look_at_block(
     view: SceneView,
     path: Path,
     light: Light,
     shot: Shot,
-    records: Records,
     workspace: SurveyWorkspace,
-    cell: int,
+    block: tuple[int, int],
     first: int,
 ) -> None:
-    """Send rays of the camera that are in a cell, a packet of them, and find where they end."""
+    """Send rays of the camera that are in a block, a packet of them, and find where they end."""
     probe, pose = workspace.shading.probe, workspace.pose
     rays, d = probe.packet.doubles, shot.directions
     for lane in range(WIDTH):
-        pixel = pixel_in(shot, records, cell, first + lane)
+        pixel = pixel_in(shot, block, first + lane)
         probe.packet.words[VALID + lane] = -1 if pixel >= 0 else 0
         pixel = max(pixel, 0)
         time = instant_of(shot, light, pixel, (first + lane) % shot.samples)
@@ -136,9 +152,11 @@ def look_at_cell(
 
 
 @njit(**ACCESS)
-def surface_among(workspace: SurveyWorkspace, place: Triple, normal: Triple, width: float) -> int:
+def surface_among(
+    workspace: SurveyWorkspace, part: int, place: Triple, normal: Triple, width: float
+) -> int:
     """Which surface of a cell a point belongs to; -1 for none, where there are too many."""
-    first, found = workspace.first, workspace.found[0]
+    first, found = workspace.first[part], workspace.found[part]
     for group in range(found):
         there, up = triple(first, group, 0), triple(first, group, 3)
         off = (place[0] - there[0], place[1] - there[1], place[2] - there[2])
@@ -148,13 +166,13 @@ def surface_among(workspace: SurveyWorkspace, place: Triple, normal: Triple, wid
         return -1
     for k in range(3):
         first[found, k], first[found, 3 + k] = place[k], normal[k]
-    workspace.found[0] = found + 1
+    workspace.found[part] = found + 1
     return int(found)
 
 
 @njit(**ACCESS)
 def put_points(
-    path: Path, shot: Shot, records: Records, workspace: SurveyWorkspace, cell: int, first: int
+    path: Path, shot: Shot, workspace: SurveyWorkspace, block: tuple[int, int], first: int
 ) -> None:
     """Have the points that were found wait for their light, and add them to their surfaces.
 
@@ -172,7 +190,8 @@ def put_points(
         length = math.sqrt(
             (place[0] - pose[9]) ** 2 + (place[1] - pose[10]) ** 2 + (place[2] - pose[11]) ** 2
         )
-        group = surface_among(workspace, place, normal, shot.cell * length)
+        part = (first + lane) // POINTS_OF_CELL
+        group = surface_among(workspace, part, place, normal, shot.cell * length)
         if group < 0:
             continue
         row = points.filled[0]
@@ -183,58 +202,74 @@ def put_points(
             points.numbers[row, ALONG_OF + k] = rays[ALONG + k * WIDTH + lane]
         points.numbers[row, TIME_OF], points.numbers[row, LENGTH_OF] = rays[SENT + lane], length
         points.ids[row, RAY_OF], points.ids[row, MATERIAL_OF] = first + lane, probe.found[lane]
-        pixel = pixel_in(shot, records, cell, first + lane)
-        points.ids[row, DRAW_OF], points.ids[row, SUM_OF] = SURVEY_DRAWS + pixel, group
+        points.ids[row, DRAW_OF] = SURVEY_DRAWS + pixel_in(shot, block, first + lane)
+        points.ids[row, SUM_OF] = part * GROUPS + group
 
 
 @njit(**ACCESS)
-def add_spots(shot: Shot, records: Records, workspace: SurveyWorkspace, cell: int) -> None:
+def add_spots(
+    shot: Shot, records: Records, workspace: SurveyWorkspace, block: tuple[int, int]
+) -> None:
     """Add the points that send rays to the sums of their surfaces."""
     points = workspace.shading.points
     for lane in range(points.filled[0]):
         if points.spread[RAYS + lane] == 0.0:
             continue
-        group, size = points.ids[lane, SUM_OF], 0.0
+        part, group, size = *divmod(points.ids[lane, SUM_OF], GROUPS), 0.0
+        cell = cell_in(records, block, part)
         spot = records.spots[group, cell]
         for k in range(3):
             spot[PLACE_AT + k] += points.numbers[lane, PLACE_OF + k]
             spot[NORMAL_AT + k] += points.numbers[lane, NORMAL_OF + k]
-            size += (points.numbers[lane, PLACE_OF + k] - workspace.first[group, k]) ** 2
+            size += (points.numbers[lane, PLACE_OF + k] - workspace.first[part, group, k]) ** 2
         least = SIDE * shot.cell * points.numbers[lane, LENGTH_OF]
         spot[SIZE] = max(spot[SIZE], math.sqrt(size), least)
         records.counts[group, cell] += 1.0
 
 
 @njit(**ACCESS)
-def deal_grids(light: Light, points: Points, cell: int) -> int:
-    """Deal the cells of a grid of rays out to the points; returns the most that one has."""
-    each = max(light.rays // CELL, 1)
-    cells = each * min(light.rays, CELL)
-    turn, _, _, _ = block(light.key, light.frame, DEAL_DRAWS + cell)
-    own, most = points.spread, 0
+def deal_rays(light: Light, points: Points) -> int:
+    """Give each point its rays; returns how many that are, at least one of some points."""
+    each, own = max(light.rays // POINTS, 1), points.spread
     for lane in range(WIDTH):
         own[RAYS + lane] = own[BASES + lane] = 0.0
     for lane in range(points.filled[0]):
-        number = int(points.ids[lane, RAY_OF]) ^ int(turn & np.uint64(CELL - 1))
-        begin_grid(own, lane, cells)
-        if number * each < cells:
+        number = points.ids[lane, RAY_OF]
+        # Last bit first, so that a few rays are not all those of one cell.
+        rank = (number & 1) << 3 | (number & 2) << 1 | (number & 4) >> 1 | (number & 8) >> 3
+        if rank < light.rays:
             own[RAYS + lane] = own[BASES + lane] = each
-            most = each
-            columns = divided(cells)
-            own[COLUMNS + lane] = columns
-            own[COLUMN + lane] = number * each % columns
-            own[ROW + lane] = number * each // columns
-    return most
+    return each
 
 
 @njit(**ACCESS)
-def add_lengths(records: Records, points: Points, probe: Probe, cell: int) -> None:
+def look_evenly(
+    view: SceneView, workspace: SurveyWorkspace, block: tuple[int, int], index: int, each: int
+) -> None:
+    """Send a ray from each point, by the draws of its place in the picture."""
+    points, probe, words = workspace.shading.points, workspace.shading.probe, workspace.words
+    own, before = points.spread, interleaved(block[0], block[1]) * POINTS
+    for lane in range(points.filled[0]):
+        number = (before + points.ids[lane, RAY_OF]) * each + index
+        own[DRAW + lane], own[OTHER + lane] = point_of(number, words[0], words[1])
+    look_by_cosine(own, probe.packet, index)
+    for lane in range(WIDTH):
+        probe.packet.words[VALID + lane] = -1 if own[WEIGHT + lane] > 0.0 else 0
+        probe.rows[NEAREST + lane] = own[LEAST + lane]
+    send_all(view, probe)
+
+
+@njit(**ACCESS)
+def add_lengths(
+    records: Records, points: Points, probe: Probe, block: tuple[int, int]
+) -> None:
     """Add the rays that went out to those of their surfaces, by how far they came."""
     own, rows = points.spread, probe.rows
     for lane in range(points.filled[0]):
         if own[WEIGHT + lane] == 0.0:
             continue
-        spot = records.spots[points.ids[lane, SUM_OF], cell]
+        part, group = divmod(points.ids[lane, SUM_OF], GROUPS)
+        spot = records.spots[group, cell_in(records, block, part)]
         spot[SENT_RAYS] += 1.0
         if probe.found[lane] >= 0:
             square = 0.0
@@ -245,29 +280,32 @@ def add_lengths(records: Records, points: Points, probe: Probe, cell: int) -> No
 
 @njit(**{**ACCESS, "forceinline": False})
 def ask_around(
-    view: SceneView, path: Path, light: Light, shading: ShadingWorkspace, records: Records,
-    cell: int, most: int,
+    view: SceneView, path: Path, light: Light, workspace: SurveyWorkspace, records: Records,
+    block: tuple[int, int],
 ) -> None:  # fmt: skip
     """Send the rays of the points that wait, and add what they find to the sums of surfaces."""
+    shading = workspace.shading
     points, probe, waiting = shading.points, shading.probe, shading.waiting
-    third, sums = shading.third, shading.sums
-    for index in range(most):
-        look_around(view, path, light, points, shading.words, probe, index, False, False)
+    third, sums, each = shading.third, shading.sums, deal_rays(light, shading.points)
+    for index in range(each):
+        look_evenly(view, workspace, block, index, each)
         ask(view, path, light, probe, False)
-        add_lengths(records, points, probe, cell)
+        add_lengths(records, points, probe, block)
         look_on(view, path, light, points, probe, waiting, third, sums, index)
         add_found(light, points, probe, third, sums, index)
 
 
 @njit(**ACCESS)
-def store_records(light: Light, records: Records, workspace: SurveyWorkspace, cell: int) -> None:
+def store_records(
+    light: Light, records: Records, workspace: SurveyWorkspace, block: tuple[int, int], part: int
+) -> None:
     """Make records of the sums of a cell."""
-    shading = workspace.shading
-    for group in range(workspace.found[0]):
+    shading, cell = workspace.shading, cell_in(records, block, part)
+    for group in range(workspace.found[part]):
         spot, count = records.spots[group, cell], records.counts[group, cell]
         if count == 0.0:
             continue
-        gather(light, shading.sums[group], 0, shading.into)
+        gather(light, shading.sums[part * GROUPS + group], 0, shading.into)
         square = 0.0
         for k in range(3):
             square += spot[NORMAL_AT + k] ** 2
@@ -279,30 +317,30 @@ def store_records(light: Light, records: Records, workspace: SurveyWorkspace, ce
 
 
 @njit(**{**ACCESS, "forceinline": False})
-def survey_cell(
+def survey_block(
     view: SceneView,
     path: Path,
     light: Light,
     shot: Shot,
     records: Records,
     workspace: SurveyWorkspace,
-    cell: int,
+    block: tuple[int, int],
 ) -> None:
-    """Make the records of a cell."""
+    """Make the records of the cells of a block."""
     shading = workspace.shading
-    workspace.found[0] = 0
-    for first in range(0, CELL, WIDTH):
-        look_at_cell(view, path, light, shot, records, workspace, cell, first)
-        put_points(path, shot, records, workspace, cell, first)
+    workspace.found[:] = 0
+    for first in range(0, POINTS, WIDTH):
+        look_at_block(view, path, light, shot, workspace, block, first)
+        put_points(path, shot, workspace, block, first)
         if shading.points.filled[0] > 0:
             spread_out(shading.points)
-            most = deal_grids(light, shading.points, cell)
-            add_spots(shot, records, workspace, cell)
-            ask_around(view, path, light, shading, records, cell, most)
+            ask_around(view, path, light, workspace, records, block)
+            add_spots(shot, records, workspace, block)
             shading.points.filled[0] = 0
     if shading.waiting.filled[0] > 0:
         add_sunlight(view, path, light, shading.waiting, shading.sums)
-    store_records(light, records, workspace, cell)
+    for part in range(CELLS):
+        store_records(light, records, workspace, block, part)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -316,9 +354,12 @@ def survey(
 ) -> None:
     """Make the records of all cells of a picture; their arrays hold zeros before."""
     workspace = new_survey_workspace(len(light.sun), len(light.base))
-    total = records.down * records.across
+    workspace.words[0], workspace.words[1], _, _ = block_of_words(light.key, light.frame, NET_DRAWS)
+    across = (records.across + 1) // 2
+    total = (records.down + 1) // 2 * across
     first = claim(claims) * CHUNK
     while first < total:
-        for cell in range(first, min(first + CHUNK, total)):
-            survey_cell(view, path, light, shot, records, workspace, cell)
+        for number in range(first, min(first + CHUNK, total)):
+            block = (number // across, number % across)
+            survey_block(view, path, light, shot, records, workspace, block)
         first = claim(claims) * CHUNK
