@@ -40,6 +40,6 @@ def _new_records(down: int, across: int, wavelengths: int) -> Records:
         down,
         across,
         np.zeros((GROUPS, cells, SPOT)),
-        np.zeros((GROUPS, cells)),
-        np.zeros((GROUPS, cells, wavelengths), np.float32),
+        np.zeros((2, GROUPS, cells)),
+        np.zeros((2, GROUPS, cells, wavelengths), np.float32),
     )

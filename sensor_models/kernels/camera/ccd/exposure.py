@@ -44,12 +44,15 @@ from sensor_models.kernels.camera.ccd.shading import (
     new_shading_workspace,
 )
 from sensor_models.kernels.camera.ccd.shared import (
+    BASES,
     CELL,
     OWN_SHARE,
     SIDE,
     SPOT,
+    TOPS,
     Records,
     look_up,
+    put_spot,
 )
 from sensor_models.kernels.camera.ccd.textures import reflectance_at, texture_of
 from sensor_models.kernels.camera.layout import corner_of, pixel_of, tiles_of
@@ -76,7 +79,13 @@ from sensor_models.kernels.light.arrivals import (
 )
 from sensor_models.kernels.light.media import ABSORPTION, transmission
 from sensor_models.kernels.light.paths import Path
-from sensor_models.kernels.light.surfaces import DIELECTRIC
+from sensor_models.kernels.light.surfaces import (
+    DIELECTRIC,
+    LAMBERT,
+    SLOPE_SQUARED,
+    TABULATED,
+    surface_at,
+)
 from sensor_models.kernels.light.surfaces import KIND as SURFACE_KIND
 from sensor_models.kernels.light.tree import (
     Tree,
@@ -274,28 +283,34 @@ def describe(workspace: Workspace, picture: Picture, row: int, lane: int, pixel:
 
 @njit(**ACCESS)
 def take_shared(
-    light: Light, records: Records, shot: Shot, workspace: Workspace, row: int, place: int
-) -> bool:
-    """Take the light around a point from what neighbours share; whether they know of it."""
-    numbers, points = workspace.tree.arrivals.numbers, workspace.shading.points
+    path: Path,
+    light: Light,
+    records: Records,
+    shot: Shot,
+    workspace: Workspace,
+    row: int,
+    place: int,
+) -> None:
+    """Take the light around a point from what neighbours share, as far as they know of it."""
+    numbers, points, spot = workspace.tree.arrivals.numbers, workspace.shading.points, workspace.spot
     pixel = points.ids[place, DRAW_OF] >> (NODE_BITS + SAMPLE_BITS)
-    known: bool = look_up(
-        records,
-        pixel // shot.columns,
-        pixel % shot.columns,
-        OWN_SHARE * min(light.rays, CELL),
-        SIDE * shot.cell * numbers[row, OPTICAL],
-        triple(numbers, row, PLACE_X),
-        triple(numbers, row, NORMAL_X),
-        workspace.spot,
-        points.around[place],
-    )
-    return known
+    down, across = pixel // shot.columns, pixel % shot.columns
+    material = points.ids[place, MATERIAL_OF]
+    surface = surface_at(path.surfaces, material)
+    coated = surface[SURFACE_KIND] != LAMBERT and surface[SURFACE_KIND] != TABULATED
+    size, least = SIDE * shot.cell * numbers[row, OPTICAL], OWN_SHARE * min(light.rays, CELL)
+    there, normal = triple(numbers, row, PLACE_X), triple(numbers, row, NORMAL_X)
+    coat, lobe = (material + 1, math.sqrt(surface[SLOPE_SQUARED])) if coated else (0, 0.0)
+    put_spot(spot, there, normal, size, coat, lobe)
+    points.known[place] = look_up(records, down, across, BASES, least, spot, points.around[place])
+    if coated:
+        points.shown[place] = look_up(records, down, across, TOPS, least, spot, points.onto[place])
 
 
 @njit(**ACCESS)
 def put_point(
     view: SceneView,
+    path: Path,
     light: Light,
     records: Records,
     shot: Shot,
@@ -323,10 +338,10 @@ def put_point(
     points.numbers[place, SHARE_OF] = 1.0
     points.ids[place, RAY_OF], points.ids[place, MATERIAL_OF] = lane, ids[row, MATERIAL]
     points.ids[place, DRAW_OF], points.ids[place, SUM_OF] = draw, place
-    points.known[place] = False
+    points.known[place] = points.shown[place] = False
     if records.across > 0:
         points.numbers[place, SHARE_OF] = OWN_SHARE * numbers[row, WEIGHT]
-        points.known[place] = take_shared(light, records, shot, workspace, row, place)
+        take_shared(path, light, records, shot, workspace, row, place)
     material = ids[row, MATERIAL]
     for k in range(len(workspace.tint)):
         points.tint[place, k] = workspace.tint[k]
@@ -384,7 +399,7 @@ def take_in(
             if path.surfaces[material, SURFACE_KIND] != DIELECTRIC:
                 number = (pixel << SAMPLE_BITS) + sample
                 draw = (number << NODE_BITS) + node
-                put_point(view, light, records, shot, workspace, row, lane, draw)
+                put_point(view, path, light, records, shot, workspace, row, lane, draw)
             if points.filled[0] == WIDTH:
                 light_points(view, path, light, workspace.shading, workspace.glow)
     arrivals.filled[0] = 0

@@ -271,8 +271,10 @@ def add_surroundings(
                 glow[ray, k] += points.tint[lane, k] * sent
         if top > 0.0:
             gather(light, shading.sums[lane], TOP, shading.onto)
+        if top > 0.0 or points.shown[lane]:
+            found, top = points.onto[lane] if points.shown[lane] else shading.onto, max(top, 1.0)
             for k in range(glow.shape[1]):
-                sent = light.top[material, k] * shading.onto[k] / top
+                sent = light.top[material, k] * found[k] / top
                 glow[ray, k] += points.tint[lane, k] * sent
 
 

@@ -14,14 +14,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.kernels.camera.ccd.around import look_by_cosine
-from sensor_models.kernels.camera.ccd.bounces import add_found, add_sunlight, look_on
+from sensor_models.kernels.camera.ccd.around import look_by_cosine, look_off_tops
+from sensor_models.kernels.camera.ccd.bounces import TOP, add_found, add_sunlight, look_on
 from sensor_models.kernels.camera.ccd.exposure import Shot, blend_pose, instant_of
 from sensor_models.kernels.camera.ccd.lights import Light
 from sensor_models.kernels.camera.ccd.nets import interleaved, point_of
 from sensor_models.kernels.camera.ccd.points import (
     ALONG_OF,
-    BASES,
     DRAW,
     DRAW_OF,
     LEAST,
@@ -40,6 +39,7 @@ from sensor_models.kernels.camera.ccd.points import (
     spread_out,
     triple,
 )
+from sensor_models.kernels.camera.ccd.points import BASES as BASES_OF
 from sensor_models.kernels.camera.ccd.probes import END, FACE, NEAREST, Probe, ask, send_all
 from sensor_models.kernels.camera.ccd.shading import (
     ShadingWorkspace,
@@ -47,18 +47,30 @@ from sensor_models.kernels.camera.ccd.shading import (
     new_shading_workspace,
 )
 from sensor_models.kernels.camera.ccd.shared import (
+    BASES,
+    COAT,
     GROUPS,
+    LOBE,
     NEARNESS,
     NORMAL_AT,
+    OF_TOPS,
     PLACE_AT,
     SENT_RAYS,
     SIDE,
     SIZE,
+    TILT_OF_LOBE,
+    TOPS,
     Records,
 )
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light.paths import Path
-from sensor_models.kernels.light.surfaces import KIND, TABULATED, surface_at
+from sensor_models.kernels.light.surfaces import (
+    KIND,
+    LAMBERT,
+    SLOPE_SQUARED,
+    TABULATED,
+    surface_at,
+)
 from sensor_models.kernels.math.philox import block as block_of_words
 from sensor_models.kernels.math.rotations import Triple, dot
 from sensor_models.kernels.tracing.embree import WIDTH
@@ -76,6 +88,8 @@ SURVEY_DRAWS, NET_DRAWS = 1 << 44, 1 << 58
 CHUNK = 4
 #: Points that are looked at of a block and of a cell, and cells of a block.
 POINTS, POINTS_OF_CELL, CELLS = 16, 4, 4
+#: Rays of a coat for each by the cosine law.
+TOP_RAYS = 4
 #: Points of one surface have normals with this cosine at least, and lie so many rays off a plane.
 SAME_COSINE, SAME_PLANE = 0.97, 2.0
 
@@ -85,9 +99,9 @@ class SurveyWorkspace(NamedTuple):
 
     shading: ShadingWorkspace
     pose: Floats  # (12,)
-    first: Floats  # (CELLS, GROUPS, 6): place and normal of the first point of each surface
+    first: Floats  # (CELLS, GROUPS, 7): place, normal, coat of the first point of each surface
     found: NDArray[np.int64]  # (CELLS,): surfaces
-    words: NDArray[np.uint64]  # (2,): of the draws of the frame
+    words: NDArray[np.uint64]  # (4,): of the draws of the frame
 
 
 @njit(cache=True)
@@ -96,9 +110,9 @@ def new_survey_workspace(wavelengths: int, materials: int) -> SurveyWorkspace:
     return SurveyWorkspace(
         new_shading_workspace(wavelengths, materials, CELLS * GROUPS),
         np.zeros(12),
-        np.zeros((CELLS, GROUPS, 6)),
+        np.zeros((CELLS, GROUPS, 7)),
         np.zeros(CELLS, np.int64),
-        np.zeros(2, np.uint64),
+        np.zeros(4, np.uint64),
     )
 
 
@@ -153,19 +167,23 @@ def look_at_block(
 
 @njit(**ACCESS)
 def surface_among(
-    workspace: SurveyWorkspace, part: int, place: Triple, normal: Triple, width: float
-) -> int:
+    workspace: SurveyWorkspace, part: int, place: Triple, normal: Triple, width: float,
+    coat: int, lobe: float,
+) -> int:  # fmt: skip
     """Which surface of a cell a point belongs to; -1 for none, where there are too many."""
     first, found = workspace.first[part], workspace.found[part]
+    least = SAME_COSINE if coat == 0 else 1.0 - 0.5 * min(TILT_OF_LOBE * lobe, 0.2) ** 2
     for group in range(found):
         there, up = triple(first, group, 0), triple(first, group, 3)
         off = (place[0] - there[0], place[1] - there[1], place[2] - there[2])
-        if dot(normal, up) > SAME_COSINE and abs(dot(off, up)) < SAME_PLANE * width:
+        flat = abs(dot(off, up)) < SAME_PLANE * width
+        if first[group, 6] == coat and dot(normal, up) > least and flat:
             return group
     if found == GROUPS:
         return -1
     for k in range(3):
         first[found, k], first[found, 3 + k] = place[k], normal[k]
+    first[found, 6] = coat
     workspace.found[part] = found + 1
     return int(found)
 
@@ -183,15 +201,20 @@ def put_points(
     for lane in range(WIDTH):
         if probe.found[lane] < 0:
             continue
-        if surface_at(path.surfaces, probe.found[lane])[KIND] == TABULATED:
+        surface = surface_at(path.surfaces, probe.found[lane])
+        if surface[KIND] == TABULATED:
             continue
+        coat, lobe = 0, 0.0
+        if surface[KIND] != LAMBERT:
+            coat, lobe = probe.found[lane] + 1, math.sqrt(surface[SLOPE_SQUARED])
         place = (rows[END + lane], rows[END + WIDTH + lane], rows[END + 2 * WIDTH + lane])
         normal = (rows[FACE + lane], rows[FACE + WIDTH + lane], rows[FACE + 2 * WIDTH + lane])
         length = math.sqrt(
             (place[0] - pose[9]) ** 2 + (place[1] - pose[10]) ** 2 + (place[2] - pose[11]) ** 2
         )
         part = (first + lane) // POINTS_OF_CELL
-        group = surface_among(workspace, part, place, normal, shot.cell * length)
+        width = shot.cell * length
+        group = surface_among(workspace, part, place, normal, width, coat, lobe)
         if group < 0:
             continue
         row = points.filled[0]
@@ -208,7 +231,7 @@ def put_points(
 
 @njit(**ACCESS)
 def add_spots(
-    shot: Shot, records: Records, workspace: SurveyWorkspace, block: tuple[int, int]
+    path: Path, shot: Shot, records: Records, workspace: SurveyWorkspace, block: tuple[int, int]
 ) -> None:
     """Add the points that send rays to the sums of their surfaces."""
     points = workspace.shading.points
@@ -224,35 +247,50 @@ def add_spots(
             size += (points.numbers[lane, PLACE_OF + k] - workspace.first[part, group, k]) ** 2
         least = SIDE * shot.cell * points.numbers[lane, LENGTH_OF]
         spot[SIZE] = max(spot[SIZE], math.sqrt(size), least)
-        records.counts[group, cell] += 1.0
+        records.counts[BASES, group, cell] += 1.0
+        spot[COAT] = workspace.first[part, group, 6]
+        if spot[COAT] > 0.0:
+            material = points.ids[lane, MATERIAL_OF]
+            spot[LOBE] = math.sqrt(path.surfaces[material, SLOPE_SQUARED])
+            records.counts[TOPS, group, cell] += TOP_RAYS
 
 
 @njit(**ACCESS)
-def deal_rays(light: Light, points: Points) -> int:
-    """Give each point its rays; returns how many that are, at least one of some points."""
-    each, own = max(light.rays // POINTS, 1), points.spread
+def deal_rays(path: Path, light: Light, points: Points) -> tuple[int, int]:
+    """Give each point its rays, at least one of some points; returns how many, and of coats."""
+    each, own, tops = max(light.rays // POINTS, 1), points.spread, 0
     for lane in range(WIDTH):
-        own[RAYS + lane] = own[BASES + lane] = 0.0
+        own[RAYS + lane] = own[BASES_OF + lane] = 0.0
     for lane in range(points.filled[0]):
         number = points.ids[lane, RAY_OF]
         # Last bit first, so that a few rays are not all those of one cell.
         rank = (number & 1) << 3 | (number & 2) << 1 | (number & 4) >> 1 | (number & 8) >> 3
         if rank < light.rays:
-            own[RAYS + lane] = own[BASES + lane] = each
-    return each
+            own[RAYS + lane] = own[BASES_OF + lane] = each
+            if path.surfaces[points.ids[lane, MATERIAL_OF], KIND] != LAMBERT:
+                tops = TOP_RAYS * each
+                own[RAYS + lane] = each + tops
+    return each, tops
 
 
 @njit(**ACCESS)
 def look_evenly(
-    view: SceneView, workspace: SurveyWorkspace, block: tuple[int, int], index: int, each: int
-) -> None:
+    view: SceneView, path: Path, workspace: SurveyWorkspace, block: tuple[int, int], index: int,
+    each: int, tops: int,
+) -> None:  # fmt: skip
     """Send a ray from each point, by the draws of its place in the picture."""
     points, probe, words = workspace.shading.points, workspace.shading.probe, workspace.words
     own, before = points.spread, interleaved(block[0], block[1]) * POINTS
     for lane in range(points.filled[0]):
-        number = (before + points.ids[lane, RAY_OF]) * each + index
-        own[DRAW + lane], own[OTHER + lane] = point_of(number, words[0], words[1])
+        number = before + points.ids[lane, RAY_OF]
+        if index < each:
+            u, v = point_of(number * each + index, words[0], words[1])
+        else:
+            u, v = point_of(number * tops + index - each, words[2], words[3])
+        own[DRAW + lane], own[OTHER + lane] = u, v
     look_by_cosine(own, probe.packet, index)
+    if index >= each:
+        look_off_tops(path, points, probe.packet, index)
     for lane in range(WIDTH):
         probe.packet.words[VALID + lane] = -1 if own[WEIGHT + lane] > 0.0 else 0
         probe.rows[NEAREST + lane] = own[LEAST + lane]
@@ -261,21 +299,25 @@ def look_evenly(
 
 @njit(**ACCESS)
 def add_lengths(
-    records: Records, points: Points, probe: Probe, block: tuple[int, int]
+    records: Records, points: Points, probe: Probe, block: tuple[int, int], index: int
 ) -> None:
-    """Add the rays that went out to those of their surfaces, by how far they came."""
+    """Add the rays that went out to those of their surfaces, by how far they came.
+
+    Rays of a coat that go below the surface count as well: they bring nothing.
+    """
     own, rows = points.spread, probe.rows
     for lane in range(points.filled[0]):
-        if own[WEIGHT + lane] == 0.0:
+        if index >= own[RAYS + lane]:
             continue
+        side = OF_TOPS if index >= own[BASES_OF + lane] else 0
         part, group = divmod(points.ids[lane, SUM_OF], GROUPS)
         spot = records.spots[group, cell_in(records, block, part)]
-        spot[SENT_RAYS] += 1.0
-        if probe.found[lane] >= 0:
+        spot[SENT_RAYS + side] += 1.0
+        if own[WEIGHT + lane] > 0.0 and probe.found[lane] >= 0:
             square = 0.0
             for k in range(0, 3 * WIDTH, WIDTH):
                 square += (rows[END + k + lane] - own[START + k + lane]) ** 2
-            spot[NEARNESS] += 1.0 / max(square, 1e-18)
+            spot[NEARNESS + side] += 1.0 / max(square, 1e-18)
 
 
 @njit(**{**ACCESS, "forceinline": False})
@@ -286,11 +328,12 @@ def ask_around(
     """Send the rays of the points that wait, and add what they find to the sums of surfaces."""
     shading = workspace.shading
     points, probe, waiting = shading.points, shading.probe, shading.waiting
-    third, sums, each = shading.third, shading.sums, deal_rays(light, shading.points)
-    for index in range(each):
-        look_evenly(view, workspace, block, index, each)
+    third, sums = shading.third, shading.sums
+    each, tops = deal_rays(path, light, points)
+    for index in range(each + tops):
+        look_evenly(view, path, workspace, block, index, each, tops)
         ask(view, path, light, probe, False)
-        add_lengths(records, points, probe, block)
+        add_lengths(records, points, probe, block, index)
         look_on(view, path, light, points, probe, waiting, third, sums, index)
         add_found(light, points, probe, third, sums, index)
 
@@ -302,18 +345,22 @@ def store_records(
     """Make records of the sums of a cell."""
     shading, cell = workspace.shading, cell_in(records, block, part)
     for group in range(workspace.found[part]):
-        spot, count = records.spots[group, cell], records.counts[group, cell]
+        spot, count = records.spots[group, cell], records.counts[BASES, group, cell]
         if count == 0.0:
             continue
-        gather(light, shading.sums[part * GROUPS + group], 0, shading.into)
         square = 0.0
         for k in range(3):
             square += spot[NORMAL_AT + k] ** 2
         for k in range(3):
             spot[PLACE_AT + k] /= count
             spot[NORMAL_AT + k] /= math.sqrt(square)
-        for k in range(len(shading.into)):
-            records.light[group, cell, k] = np.float32(shading.into[k] / spot[SENT_RAYS])
+        for side in (BASES, TOPS):
+            rays = spot[SENT_RAYS + OF_TOPS * side]
+            if rays == 0.0:
+                continue
+            gather(light, shading.sums[part * GROUPS + group], TOP * side, shading.into)
+            for k in range(len(shading.into)):
+                records.light[side, group, cell, k] = np.float32(shading.into[k] / rays)
 
 
 @njit(**{**ACCESS, "forceinline": False})
@@ -335,7 +382,7 @@ def survey_block(
         if shading.points.filled[0] > 0:
             spread_out(shading.points)
             ask_around(view, path, light, workspace, records, block)
-            add_spots(shot, records, workspace, block)
+            add_spots(path, shot, records, workspace, block)
             shading.points.filled[0] = 0
     if shading.waiting.filled[0] > 0:
         add_sunlight(view, path, light, shading.waiting, shading.sums)
@@ -354,7 +401,9 @@ def survey(
 ) -> None:
     """Make the records of all cells of a picture; their arrays hold zeros before."""
     workspace = new_survey_workspace(len(light.sun), len(light.base))
-    workspace.words[0], workspace.words[1], _, _ = block_of_words(light.key, light.frame, NET_DRAWS)
+    words = block_of_words(light.key, light.frame, NET_DRAWS)
+    for k in range(4):
+        workspace.words[k] = words[k]
     across = (records.across + 1) // 2
     total = (records.down + 1) // 2 * across
     first = claim(claims) * CHUNK
