@@ -25,6 +25,8 @@ def shared_light(rays: RayScene, view: SceneView, path: Path, light: Light, shot
     records = _new_records(down, across, len(light.sun))
     rays.run(survey.survey, path, light, shot, records, view=view)
     rays.pool.run(shared.measure, records)
+    rays.run(survey.refine, path, light, shot, records, view=view)
+    rays.pool.run(shared.measure, records)
     other = records._replace(
         counts=np.zeros_like(records.counts), light=np.zeros_like(records.light)
     )

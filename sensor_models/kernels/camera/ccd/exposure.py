@@ -45,7 +45,6 @@ from sensor_models.kernels.camera.ccd.shading import (
 )
 from sensor_models.kernels.camera.ccd.shared import (
     BASES,
-    CELL,
     OWN_SHARE,
     SIDE,
     SPOT,
@@ -298,7 +297,7 @@ def take_shared(
     material = points.ids[place, MATERIAL_OF]
     surface = surface_at(path.surfaces, material)
     coated = surface[SURFACE_KIND] != LAMBERT and surface[SURFACE_KIND] != TABULATED
-    size, least = SIDE * shot.cell * numbers[row, OPTICAL], OWN_SHARE * min(light.rays, CELL)
+    size, least = SIDE * shot.cell * numbers[row, OPTICAL], OWN_SHARE * light.rays
     there, normal = triple(numbers, row, PLACE_X), triple(numbers, row, NORMAL_X)
     coat, lobe = (material + 1, math.sqrt(surface[SLOPE_SQUARED])) if coated else (0, 0.0)
     put_spot(spot, there, normal, size, coat, lobe)

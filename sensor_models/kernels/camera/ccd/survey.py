@@ -5,7 +5,7 @@ block of two by two cells together, and what those of a cell meet is divided amo
 are there: points of about the same normal and plane. Each point sends a ray or some by the cosine
 law, with draws that all points of a picture divide among themselves (``nets``): whatever part of a
 cell a surface has, and over whatever part of a picture records are averaged, its rays go evenly to
-all sides.
+all sides. Where light changes within few cells, all rays of a cell are sent (``refine``).
 """
 
 import math
@@ -55,7 +55,9 @@ from sensor_models.kernels.camera.ccd.shared import (
     NORMAL_AT,
     OF_TOPS,
     PLACE_AT,
+    REACH,
     SENT_RAYS,
+    SHARE_OF_REACH,
     SIDE,
     SIZE,
     TILT_OF_LOBE,
@@ -84,18 +86,27 @@ Floats = NDArray[np.float64]
 #: Draws of the points of cells count on from here (as ``points.DRAW_OF``); the counter of those of
 #: all rays from them.
 SURVEY_DRAWS, NET_DRAWS = 1 << 44, 1 << 58
-#: Blocks that a thread claims at once.
+#: Blocks of cells that a thread claims at once.
 CHUNK = 4
-#: Points that are looked at of a block and of a cell, and cells of a block.
+#: Points that are looked at of a patch, and of a cell of a block; cells of a block.
 POINTS, POINTS_OF_CELL, CELLS = 16, 4, 4
-#: Rays of a coat for each by the cosine law.
-TOP_RAYS = 4
+#: How far apart the rays of the camera are to the points of a block of cells, and to those of one.
+COARSE, FINE = 2, 1
+#: Rays by the cosine law of a point of a block over those that are due, and of one of a cell; rays
+#: of their coats likewise.
+BASE_RAYS, TOP_RAYS = (1, 2), (4, 2)
+#: A cell is looked at by itself where light changes within so many cells.
+NEAR_CELLS = 2.0
 #: Points of one surface have normals with this cosine at least, and lie so many rays off a plane.
 SAME_COSINE, SAME_PLANE = 0.97, 2.0
 
 
+#: The first row and column of ``POINTS`` rays of the camera, and how far these are apart.
+Patch = tuple[int, int, int]
+
+
 class SurveyWorkspace(NamedTuple):
-    """Memory of one thread for the points of a block."""
+    """Memory of one thread for the points of a patch."""
 
     shading: ShadingWorkspace
     pose: Floats  # (12,)
@@ -117,40 +128,52 @@ def new_survey_workspace(wavelengths: int, materials: int) -> SurveyWorkspace:
 
 
 @njit(**ACCESS)
-def pixel_in(shot: Shot, block: tuple[int, int], number: int) -> int:
-    """The ray of the camera with a number in a block, -1 beyond the picture.
-
-    Numbers are those of places (``nets``), so those of a cell follow on one another.
-    """
+def pixel_in(shot: Shot, patch: Patch, number: int) -> int:
+    """The ray of the camera with a number in a patch, -1 beyond the picture."""
     i, j = (number >> 1 & 1) + (number >> 2 & 2), (number & 1) + (number >> 1 & 2)
-    row = 2 * (SIDE * block[0] + i) + (j & 1)
-    column = 2 * (SIDE * block[1] + j) + (i & 1)
+    top, left, step = patch
+    row = top + step * i + (step - 1) * (j & 1)
+    column = left + step * j + (step - 1) * (i & 1)
     return row * shot.columns + column if (row < shot.rows) & (column < shot.columns) else -1
 
 
 @njit(**ACCESS)
-def cell_in(records: Records, block: tuple[int, int], part: int) -> int:
-    """The cell of a block, -1 beyond the picture."""
-    down, across = 2 * block[0] + (part >> 1), 2 * block[1] + (part & 1)
+def place_of(patch: Patch) -> int:
+    """The number of a patch among those of its kind (``nets``)."""
+    side = SIDE * patch[2]
+    place: int = interleaved(patch[0] // side, patch[1] // side)
+    return place
+
+
+@njit(**ACCESS)
+def part_of(patch: Patch, number: int) -> int:
+    """Which cell of a patch the ray with a number is in."""
+    return number // POINTS_OF_CELL if patch[2] == COARSE else 0
+
+
+@njit(**ACCESS)
+def cell_in(records: Records, patch: Patch, part: int) -> int:
+    """The cell of a patch, -1 beyond the picture."""
+    down, across = patch[0] // SIDE + (part >> 1), patch[1] // SIDE + (part & 1)
     inside = (down < records.down) & (across < records.across)
     return down * records.across + across if inside else -1
 
 
 @njit(**ACCESS)
-def look_at_block(
+def look_at_patch(
     view: SceneView,
     path: Path,
     light: Light,
     shot: Shot,
     workspace: SurveyWorkspace,
-    block: tuple[int, int],
+    patch: Patch,
     first: int,
 ) -> None:
-    """Send rays of the camera that are in a block, a packet of them, and find where they end."""
+    """Send rays of the camera that are in a patch, a packet of them, and find where they end."""
     probe, pose = workspace.shading.probe, workspace.pose
     rays, d = probe.packet.doubles, shot.directions
     for lane in range(WIDTH):
-        pixel = pixel_in(shot, block, first + lane)
+        pixel = pixel_in(shot, patch, first + lane)
         probe.packet.words[VALID + lane] = -1 if pixel >= 0 else 0
         pixel = max(pixel, 0)
         time = instant_of(shot, light, pixel, (first + lane) % shot.samples)
@@ -190,7 +213,7 @@ def surface_among(
 
 @njit(**ACCESS)
 def put_points(
-    path: Path, shot: Shot, workspace: SurveyWorkspace, block: tuple[int, int], first: int
+    path: Path, shot: Shot, workspace: SurveyWorkspace, patch: Patch, first: int
 ) -> None:
     """Have the points that were found wait for their light, and add them to their surfaces.
 
@@ -212,7 +235,7 @@ def put_points(
         length = math.sqrt(
             (place[0] - pose[9]) ** 2 + (place[1] - pose[10]) ** 2 + (place[2] - pose[11]) ** 2
         )
-        part = (first + lane) // POINTS_OF_CELL
+        part = part_of(patch, first + lane)
         width = shot.cell * length
         group = surface_among(workspace, part, place, normal, width, coat, lobe)
         if group < 0:
@@ -225,13 +248,13 @@ def put_points(
             points.numbers[row, ALONG_OF + k] = rays[ALONG + k * WIDTH + lane]
         points.numbers[row, TIME_OF], points.numbers[row, LENGTH_OF] = rays[SENT + lane], length
         points.ids[row, RAY_OF], points.ids[row, MATERIAL_OF] = first + lane, probe.found[lane]
-        points.ids[row, DRAW_OF] = SURVEY_DRAWS + pixel_in(shot, block, first + lane)
+        points.ids[row, DRAW_OF] = SURVEY_DRAWS + pixel_in(shot, patch, first + lane)
         points.ids[row, SUM_OF] = part * GROUPS + group
 
 
 @njit(**ACCESS)
 def add_spots(
-    path: Path, shot: Shot, records: Records, workspace: SurveyWorkspace, block: tuple[int, int]
+    path: Path, shot: Shot, records: Records, workspace: SurveyWorkspace, patch: Patch
 ) -> None:
     """Add the points that send rays to the sums of their surfaces."""
     points = workspace.shading.points
@@ -239,26 +262,28 @@ def add_spots(
         if points.spread[RAYS + lane] == 0.0:
             continue
         part, group, size = *divmod(points.ids[lane, SUM_OF], GROUPS), 0.0
-        cell = cell_in(records, block, part)
+        cell = cell_in(records, patch, part)
         spot = records.spots[group, cell]
+        rays = points.spread[BASES_OF + lane]
         for k in range(3):
-            spot[PLACE_AT + k] += points.numbers[lane, PLACE_OF + k]
-            spot[NORMAL_AT + k] += points.numbers[lane, NORMAL_OF + k]
+            spot[PLACE_AT + k] += rays * points.numbers[lane, PLACE_OF + k]
+            spot[NORMAL_AT + k] += rays * points.numbers[lane, NORMAL_OF + k]
             size += (points.numbers[lane, PLACE_OF + k] - workspace.first[part, group, k]) ** 2
         least = SIDE * shot.cell * points.numbers[lane, LENGTH_OF]
         spot[SIZE] = max(spot[SIZE], math.sqrt(size), least)
-        records.counts[BASES, group, cell] += 1.0
+        records.counts[BASES, group, cell] += rays
         spot[COAT] = workspace.first[part, group, 6]
         if spot[COAT] > 0.0:
             material = points.ids[lane, MATERIAL_OF]
             spot[LOBE] = math.sqrt(path.surfaces[material, SLOPE_SQUARED])
-            records.counts[TOPS, group, cell] += TOP_RAYS
+            records.counts[TOPS, group, cell] += points.spread[RAYS + lane] - rays
 
 
 @njit(**ACCESS)
-def deal_rays(path: Path, light: Light, points: Points) -> tuple[int, int]:
+def deal_rays(path: Path, light: Light, points: Points, patch: Patch) -> tuple[int, int]:
     """Give each point its rays, at least one of some points; returns how many, and of coats."""
-    each, own, tops = max(light.rays // POINTS, 1), points.spread, 0
+    kind, due, own = 0 if patch[2] == COARSE else 1, max(light.rays // POINTS, 1), points.spread
+    each, tops, coats = BASE_RAYS[kind] * due, TOP_RAYS[kind] * due, 0
     for lane in range(WIDTH):
         own[RAYS + lane] = own[BASES_OF + lane] = 0.0
     for lane in range(points.filled[0]):
@@ -268,19 +293,18 @@ def deal_rays(path: Path, light: Light, points: Points) -> tuple[int, int]:
         if rank < light.rays:
             own[RAYS + lane] = own[BASES_OF + lane] = each
             if path.surfaces[points.ids[lane, MATERIAL_OF], KIND] != LAMBERT:
-                tops = TOP_RAYS * each
-                own[RAYS + lane] = each + tops
-    return each, tops
+                own[RAYS + lane], coats = each + tops, tops
+    return each, coats
 
 
 @njit(**ACCESS)
 def look_evenly(
-    view: SceneView, path: Path, workspace: SurveyWorkspace, block: tuple[int, int], index: int,
+    view: SceneView, path: Path, workspace: SurveyWorkspace, patch: Patch, index: int,
     each: int, tops: int,
 ) -> None:  # fmt: skip
     """Send a ray from each point, by the draws of its place in the picture."""
     points, probe, words = workspace.shading.points, workspace.shading.probe, workspace.words
-    own, before = points.spread, interleaved(block[0], block[1]) * POINTS
+    own, before = points.spread, place_of(patch) * POINTS
     for lane in range(points.filled[0]):
         number = before + points.ids[lane, RAY_OF]
         if index < each:
@@ -299,7 +323,7 @@ def look_evenly(
 
 @njit(**ACCESS)
 def add_lengths(
-    records: Records, points: Points, probe: Probe, block: tuple[int, int], index: int
+    records: Records, points: Points, probe: Probe, patch: Patch, index: int
 ) -> None:
     """Add the rays that went out to those of their surfaces, by how far they came.
 
@@ -311,7 +335,7 @@ def add_lengths(
             continue
         side = OF_TOPS if index >= own[BASES_OF + lane] else 0
         part, group = divmod(points.ids[lane, SUM_OF], GROUPS)
-        spot = records.spots[group, cell_in(records, block, part)]
+        spot = records.spots[group, cell_in(records, patch, part)]
         spot[SENT_RAYS + side] += 1.0
         if own[WEIGHT + lane] > 0.0 and probe.found[lane] >= 0:
             square = 0.0
@@ -323,27 +347,27 @@ def add_lengths(
 @njit(**{**ACCESS, "forceinline": False})
 def ask_around(
     view: SceneView, path: Path, light: Light, workspace: SurveyWorkspace, records: Records,
-    block: tuple[int, int],
+    patch: Patch,
 ) -> None:  # fmt: skip
     """Send the rays of the points that wait, and add what they find to the sums of surfaces."""
     shading = workspace.shading
     points, probe, waiting = shading.points, shading.probe, shading.waiting
     third, sums = shading.third, shading.sums
-    each, tops = deal_rays(path, light, points)
+    each, tops = deal_rays(path, light, points, patch)
     for index in range(each + tops):
-        look_evenly(view, path, workspace, block, index, each, tops)
+        look_evenly(view, path, workspace, patch, index, each, tops)
         ask(view, path, light, probe, False)
-        add_lengths(records, points, probe, block, index)
+        add_lengths(records, points, probe, patch, index)
         look_on(view, path, light, points, probe, waiting, third, sums, index)
         add_found(light, points, probe, third, sums, index)
 
 
 @njit(**ACCESS)
 def store_records(
-    light: Light, records: Records, workspace: SurveyWorkspace, block: tuple[int, int], part: int
+    light: Light, records: Records, workspace: SurveyWorkspace, patch: Patch, part: int
 ) -> None:
     """Make records of the sums of a cell."""
-    shading, cell = workspace.shading, cell_in(records, block, part)
+    shading, cell = workspace.shading, cell_in(records, patch, part)
     for group in range(workspace.found[part]):
         spot, count = records.spots[group, cell], records.counts[BASES, group, cell]
         if count == 0.0:
@@ -364,30 +388,38 @@ def store_records(
 
 
 @njit(**{**ACCESS, "forceinline": False})
-def survey_block(
+def survey_patch(
     view: SceneView,
     path: Path,
     light: Light,
     shot: Shot,
     records: Records,
     workspace: SurveyWorkspace,
-    block: tuple[int, int],
+    patch: Patch,
 ) -> None:
-    """Make the records of the cells of a block."""
+    """Make the records of the cells of a patch."""
     shading = workspace.shading
     workspace.found[:] = 0
     for first in range(0, POINTS, WIDTH):
-        look_at_block(view, path, light, shot, workspace, block, first)
-        put_points(path, shot, workspace, block, first)
+        look_at_patch(view, path, light, shot, workspace, patch, first)
+        put_points(path, shot, workspace, patch, first)
         if shading.points.filled[0] > 0:
             spread_out(shading.points)
-            ask_around(view, path, light, workspace, records, block)
-            add_spots(path, shot, records, workspace, block)
+            ask_around(view, path, light, workspace, records, patch)
+            add_spots(path, shot, records, workspace, patch)
             shading.points.filled[0] = 0
     if shading.waiting.filled[0] > 0:
         add_sunlight(view, path, light, shading.waiting, shading.sums)
-    for part in range(CELLS):
-        store_records(light, records, workspace, block, part)
+    for part in range(CELLS if patch[2] == COARSE else 1):
+        store_records(light, records, workspace, patch, part)
+
+
+@njit(**ACCESS)
+def choose_words(light: Light, workspace: SurveyWorkspace) -> None:
+    """Draw the words that all draws of the frame are scrambled with."""
+    words = block_of_words(light.key, light.frame, NET_DRAWS)
+    for k in range(4):
+        workspace.words[k] = words[k]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -401,14 +433,47 @@ def survey(
 ) -> None:
     """Make the records of all cells of a picture; their arrays hold zeros before."""
     workspace = new_survey_workspace(len(light.sun), len(light.base))
-    words = block_of_words(light.key, light.frame, NET_DRAWS)
-    for k in range(4):
-        workspace.words[k] = words[k]
-    across = (records.across + 1) // 2
+    choose_words(light, workspace)
+    across, side = (records.across + 1) // 2, SIDE * COARSE
     total = (records.down + 1) // 2 * across
     first = claim(claims) * CHUNK
     while first < total:
         for number in range(first, min(first + CHUNK, total)):
-            block = (number // across, number % across)
-            survey_block(view, path, light, shot, records, workspace, block)
+            patch = (number // across * side, number % across * side, COARSE)
+            survey_patch(view, path, light, shot, records, workspace, patch)
         first = claim(claims) * CHUNK
+
+
+@njit(**ACCESS)
+def is_near(records: Records, cell: int) -> bool:
+    """Whether light changes within few cells on any surface of a cell."""
+    near = False
+    for group in range(GROUPS):
+        if records.counts[BASES, group, cell] > 0.0:
+            spot = records.spots[group, cell]
+            near |= SHARE_OF_REACH * spot[REACH] < NEAR_CELLS * spot[SIZE]
+    return near
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def refine(
+    view: SceneView,
+    claims: NDArray[np.int64],
+    path: Path,
+    light: Light,
+    shot: Shot,
+    records: Records,
+) -> None:
+    """Make the records of cells anew, of all of their rays, where light changes within them."""
+    workspace = new_survey_workspace(len(light.sun), len(light.base))
+    choose_words(light, workspace)
+    total, chunk = records.down * records.across, CHUNK * CELLS
+    first = claim(claims) * chunk
+    while first < total:
+        for cell in range(first, min(first + chunk, total)):
+            if is_near(records, cell):
+                records.spots[:, cell] = 0.0
+                records.counts[:, :, cell] = 0.0
+                top, left = SIDE * (cell // records.across), SIDE * (cell % records.across)
+                survey_patch(view, path, light, shot, records, workspace, (top, left, FINE))
+        first = claim(claims) * chunk
