@@ -52,7 +52,7 @@ PLACE_AT, NORMAL_AT, SIZE, COAT, LOBE, SENT_RAYS, NEARNESS, REACH = 0, 3, 6, 7, 
 OF_TOPS = 3
 SPOT = REACH + OF_TOPS + 1
 #: S, F and C of the weights, and the least s in sizes of a cell.
-SHARE_OF_REACH, FLATNESS, LEAST_COSINE, LEAST_CELLS = 0.5, 0.1, 0.9, 1.25
+SHARE_OF_REACH, FLATNESS, LEAST_COSINE, LEAST_CELLS = 0.4, 0.1, 0.9, 1.0
 #: Of coats: S over the slope of the coat, and the angle between normals over that.
 SHARE_OF_LOBE, TILT_OF_LOBE = 2.0, 0.5
 #: Rays that a point sends itself that no record agrees with, over ``Light.rays``; those that a
