@@ -25,9 +25,7 @@ class SharedLight:
     def __init__(self) -> None:
         self._records = self._other = _new_records(0, 0, 0)
 
-    def of(
-        self, rays: RayScene, view: SceneView, path: Path, light: Light, shot: Shot
-    ) -> Records:
+    def of(self, rays: RayScene, view: SceneView, path: Path, light: Light, shot: Shot) -> Records:
         """What the points of a picture share, until that of the next one is asked for."""
         self._clear(-(-shot.rows // SIDE), -(-shot.columns // SIDE), len(light.sun))
         records, other = self._records, self._other

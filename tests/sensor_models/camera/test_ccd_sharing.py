@@ -43,8 +43,10 @@ def test_sharing_takes_grain_away_and_keeps_the_mean(tmp_path: Path) -> None:
     with RayScene(load_scene(a_corner(tmp_path))) as rays:
         truth = camera_of(1024, Sharing.none).expose(rays, pose).light.astype(float)
         alone = camera_of(16, Sharing.none).expose(rays, pose).light
-        among = camera_of(16).expose(rays, pose).light
-    assert among.mean() == pytest.approx(truth.mean(), rel=2e-3)
+        frames = [camera_of(16).expose(rays, pose, frame).light for frame in range(8)]
+    among = frames[0]
+    # A picture this small has 2,304 rays around at first: its mean alone scatters by 0.2 %.
+    assert np.mean(frames) == pytest.approx(truth.mean(), rel=2e-3)
     off = [np.abs(each - truth) for each in (alone, among)]
     # The picture is small: a quarter of it lies within a cell or two of other surfaces, where
     # points send their own rays.

@@ -116,8 +116,6 @@ def plan_rays(path: Path, light: Light, points: Points) -> tuple[int, bool]:
         own[RAYS + lane] = 0.0
     for lane in range(points.filled[0]):
         surface = surface_at(path.surfaces, points.ids[lane, MATERIAL_OF])
-        if surface[KIND] == TABULATED:  # what it sends depends on where each ray comes from
-            points.known[lane] = False
         rays, top = math.ceil(min(points.numbers[lane, SHARE_OF], 1.0) * light.rays), 0
         if surface[KIND] != LAMBERT and surface[KIND] != TABULATED:
             rays = max(rays, min(light.rays, 2))

@@ -289,21 +289,24 @@ def describe(workspace: Workspace, picture: Picture, row: int, lane: int, pixel:
 
 @njit(**ACCESS)
 def take_shared(
-    path: Path,
-    light: Light,
-    records: Records,
-    shot: Shot,
-    workspace: Workspace,
-    row: int,
+    path: Path, light: Light, records: Records, shot: Shot, workspace: Workspace, row: int,
     place: int,
-) -> None:
+) -> None:  # fmt: skip
     """Take the light around a point from what neighbours share, as far as they know of it."""
-    numbers, points, spot = workspace.tree.arrivals.numbers, workspace.shading.points, workspace.spot
+    numbers, points, spot = (
+        workspace.tree.arrivals.numbers,
+        workspace.shading.points,
+        workspace.spot,
+    )
     pixel = points.ids[place, DRAW_OF] >> (NODE_BITS + SAMPLE_BITS)
     down, across = pixel // shot.columns, pixel % shot.columns
     material = points.ids[place, MATERIAL_OF]
     surface = surface_at(path.surfaces, material)
-    coated = surface[SURFACE_KIND] != LAMBERT and surface[SURFACE_KIND] != TABULATED
+    points.numbers[place, SHARE_OF] = numbers[row, WEIGHT]
+    if surface[SURFACE_KIND] == TABULATED:  # what it sends depends on where each ray comes from
+        return
+    points.numbers[place, SHARE_OF] *= OWN_SHARE
+    coated = surface[SURFACE_KIND] != LAMBERT
     size, least = SIDE * shot.cell * numbers[row, OPTICAL], OWN_SHARE * light.rays
     there, normal = triple(numbers, row, PLACE_X), triple(numbers, row, NORMAL_X)
     coat, lobe = (material + 1, math.sqrt(surface[SLOPE_SQUARED])) if coated else (0, 0.0)
@@ -346,7 +349,6 @@ def put_point(
     points.ids[place, DRAW_OF], points.ids[place, SUM_OF] = draw, place
     points.known[place] = points.shown[place] = False
     if records.across > 0:
-        points.numbers[place, SHARE_OF] = OWN_SHARE * numbers[row, WEIGHT]
         take_shared(path, light, records, shot, workspace, row, place)
     material = ids[row, MATERIAL]
     for k in range(len(workspace.tint)):

@@ -4,10 +4,10 @@ What sky and surroundings bring to a surface changes little from a point to the 
 rays that find it out are few, and so differ. A cell of ``SIDE`` x ``SIDE`` rays of the camera
 therefore keeps records of it (``survey``), one for each surface that it sees, ``GROUPS`` at the
 most: a place, a normal, the mean radiance L of rays of the cosine law, and D, how far these came,
-1/sqrt(mean 1/d²). Records are then averaged with those of cells around in passes of 1, 2 and 4
-cells (``smooth``), and a point takes what those around its pixel say (``look_up``), with weights
+1/sqrt(mean 1/d²). Records are then averaged with those of cells around in passes some cells apart
+(``smooth``), and a point takes what those around its pixel say (``look_up``), with weights
 
-    w = (1 - d/s) (1 - p/(F f)) (c - C)/(1 - C),    none of the factors below 0
+    w = (1 - d/s) (1 - p/(F f)) (1 - (1 - c)/(1 - C)),    none of the factors below 0
 
     d, p   the distance to a record, and what of it is off the plane of either of both
     c      the cosine between the normals
@@ -15,14 +15,18 @@ cells (``smooth``), and a point takes what those around its pixel say (``look_up
            on shorter ways, in proportion to their distance (Ward et al. 1988)
     f      d and the size of a cell, at most s: a step is no slope
 
-and no weight at all where D is less than a cell: what changes within one is not known there. So
-nothing is shared over edges, between surfaces at different depth, or across a corner. Weights
+So nothing is shared over edges, between surfaces at different depth, or across a corner. Weights
 follow from places alone, but for D, which is that of a neighbourhood: they know nothing of the
 light of the records, so means stay means. A point that agrees with no record sends its own rays.
 
+What a coat mirrors of its surroundings is shared as well (``TOPS``): the mean of what rays of the
+coat bring times their weights, D of these, and only between points of one material, with the slope
+m of its coat. There S is 2 m, as the picture of what lies at a distance D is blurred by 2 m D, and
+1 - C is (m/2)²/2: a facet that is tilted by a part of its lobe mirrors something else.
+
 Source: PHYSICS-2, 36; Ward, Rubinstein and Clear 1988; Dammertz et al. 2010 (passes with gaps).
-Deviation: light is smoothed over s in each pass, so shadows of the sky that are narrower than
-that are softened.
+Deviation: light is smoothed over s in each pass, so shadows of the sky and pictures in coats that
+are narrower than that are softened.
 """
 
 import math
@@ -39,9 +43,8 @@ from sensor_models.kernels.tracing.rays import claim
 Floats = NDArray[np.float64]
 Light32 = NDArray[np.float32]
 
-#: Rays of the camera across and down a cell, and all of them.
+#: Rays of the camera across and down a cell.
 SIDE = 4
-CELL = SIDE * SIDE
 #: Surfaces that a cell keeps records of.
 GROUPS = 3
 # Columns of Records.spots: place, normal, size of the part of the cell on that surface; of a coat

@@ -94,7 +94,7 @@ POINTS, POINTS_OF_CELL, CELLS = 16, 4, 4
 COARSE, FINE = 2, 1
 #: Rays by the cosine law of a point of a block over those that are due, and of one of a cell; rays
 #: of their coats likewise.
-BASE_RAYS, TOP_RAYS = (1, 2), (4, 2)
+BASE_RAYS, TOP_RAYS = (1, 3), (4, 2)
 #: A cell is looked at by itself where light changes within so many cells.
 NEAR_CELLS = 2.0
 #: Points of one surface have normals with this cosine at least, and lie so many rays off a plane.
@@ -322,9 +322,7 @@ def look_evenly(
 
 
 @njit(**ACCESS)
-def add_lengths(
-    records: Records, points: Points, probe: Probe, patch: Patch, index: int
-) -> None:
+def add_lengths(records: Records, points: Points, probe: Probe, patch: Patch, index: int) -> None:
     """Add the rays that went out to those of their surfaces, by how far they came.
 
     Rays of a coat that go below the surface count as well: they bring nothing.
