@@ -164,8 +164,8 @@ def errors(scene: Scene) -> tuple[float, float]:
         pictures = [np.array(each, float).reshape(HALF[1], HALF[0]) for each in theirs]
     parts = [inside(truth.material == k) for k in range(len(scene.materials))]
     part = np.logical_or.reduce(parts)
-    ours = fast.light.mean(axis=2), truth.light.mean(axis=2)
-    return relative(*ours, part), relative(*pictures, part)
+    found, wanted = (np.asarray(each.light, float).mean(axis=2) for each in (fast, truth))
+    return relative(found, wanted, part), relative(pictures[0], pictures[1], part)
 
 
 def relative(one: Floats, truth: Floats, part: NDArray[np.bool_]) -> float:

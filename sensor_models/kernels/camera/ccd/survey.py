@@ -261,7 +261,8 @@ def add_spots(
     for lane in range(points.filled[0]):
         if points.spread[RAYS + lane] == 0.0:
             continue
-        part, group, size = *divmod(points.ids[lane, SUM_OF], GROUPS), 0.0
+        part, group = divmod(int(points.ids[lane, SUM_OF]), GROUPS)
+        size = 0.0
         cell = cell_in(records, patch, part)
         spot = records.spots[group, cell]
         rays = points.spread[BASES_OF + lane]
@@ -332,7 +333,7 @@ def add_lengths(records: Records, points: Points, probe: Probe, patch: Patch, in
         if index >= own[RAYS + lane]:
             continue
         side = OF_TOPS if index >= own[BASES_OF + lane] else 0
-        part, group = divmod(points.ids[lane, SUM_OF], GROUPS)
+        part, group = divmod(int(points.ids[lane, SUM_OF]), GROUPS)
         spot = records.spots[group, cell_in(records, patch, part)]
         spot[SENT_RAYS + side] += 1.0
         if own[WEIGHT + lane] > 0.0 and probe.found[lane] >= 0:
