@@ -63,7 +63,7 @@ def rounds(directory: Path, fmus: Path, fmus3: Path) -> list[Bar]:
     program = compile_c(directory / "versions", [SOURCE])
     with unpacked(fmus / "Imu.fmu") as two, unpacked(fmus3 / "Imu.fmu") as three:
         own, other = references(two), references(three)
-        command = [str(program), "100000"]
+        command = [str(program), "10000"]
         for place, known in ((two, own), (three, other)):
             (library,) = (place / "binaries").rglob("Imu.so")
             command += [str(library), known[""], str(place / "resources")]
