@@ -1,7 +1,7 @@
 """A Debian for 64-bit ARM in a folder, and the emulator that runs its programs.
 
 ``python -m tests.arm64`` makes it, in ``build/arm64``, of packages from the mirror of this system:
-nothing is installed, and nobody need be root. It takes 50 MB of downloads and 220 MB of disk. All
+nothing is installed, and nobody need be root. It takes 50 MB of downloads and 270 MB of disk. All
 that FMUs need there comes from Debian but pygeomag, which is pure Python and is copied from here,
 and MuJoCo, whose wheels for ARM pip fetches. For Debian and its relatives on x86-64.
 """

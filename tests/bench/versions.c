@@ -3,9 +3,9 @@
  *   versions <rounds> <library 2> <guid> <resources> <library 3> <token> <resources>
  *            <sets> <gets> then for each of them: <size> <reference 3> <references 2 ...>
  *
- * Prints nanoseconds of processor time a round, the best of fifty turns: FMI 2.0 with all Reals in one call, FMI 3.0
- * with all arrays in one call, FMI 2.0 with a call for each group of Reals, FMI 3.0 with a call
- * for each array. */
+ * Prints nanoseconds of processor time a round, the best of fifty turns: FMI 2.0 with all Reals in
+ * one call, FMI 3.0 with all arrays in one call, FMI 2.0 with a call for each group of Reals,
+ * FMI 3.0 with a call for each array. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -94,9 +94,10 @@ def masters(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def set_first(model: str) -> str:
     """The lines that tell the master what to set."""
     layout = build_fmus.fmu_sources()[model].model.layout(Interface.arrays)
+    chosen = {"scene": "targets", **parameters_of(model)}
     lines = []
     for variable in layout.variables:
-        letter, _, count, *values = words_of(variable, parameters_of(model))
+        letter, _, count, *values = words_of(variable, chosen)
         if values:
             lines.append(" ".join([letter, str(variable.reference), count, *values]))
     return "\n".join(lines) + "\n"
