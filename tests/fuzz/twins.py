@@ -22,7 +22,7 @@ STEPS = 10_000
 STRETCH, AGAIN = 500, 15
 
 
-def side_by_side(old: Instance, new: Twin, steps: int, stretch: int = STRETCH) -> None:
+def side_by_side(old: Instance, new: Twin, steps: int) -> None:
     """Take steps with both; after each stretch one continues from the other's state and back.
 
     What has run on must not matter: before it takes the state of a step, the twin goes further.
@@ -35,7 +35,7 @@ def side_by_side(old: Instance, new: Twin, steps: int, stretch: int = STRETCH) -
 
     done = 0
     while done < steps:
-        last = min(done + stretch, steps)
+        last = min(done + STRETCH, steps)
         for k, (ours, theirs) in enumerate(
             zip(rows(old, done, last), rows(new, done, last), strict=True)
         ):
@@ -51,12 +51,12 @@ def side_by_side(old: Instance, new: Twin, steps: int, stretch: int = STRETCH) -
         done = last + AGAIN
 
 
-def compare(old: Path, new: Path, model: str, steps: int, stretch: int = STRETCH) -> None:
+def compare(old: Path, new: Path, model: str, steps: int) -> None:
     """Initialise the FMUs of a sensor of both versions in the same way, and run them."""
     with open_fmu(old) as instance, open_twin(new) as twin:
         for each in (instance, twin):
             each.initialize(parameters_of(model))
-        side_by_side(instance, twin, steps, stretch)
+        side_by_side(instance, twin, steps)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     known = build_fmus.fmu_sources()
     for name in options.names or catalog.names():
         with tempfile.TemporaryDirectory() as directory:
-            built = [
+            old, new = (
                 build_fmus.build(
                     [known[name]],
                     Path(directory, interface.value),
@@ -76,8 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     interface=interface,
                 )[0]
                 for interface in (Interface.fmi2, Interface.arrays)
-            ]
-            compare(*built, name, options.steps)
+            )
+            compare(old, new, name, options.steps)
         print(f"{name}: the same bits over {options.steps} steps", flush=True)
 
 
