@@ -24,7 +24,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.kernels.camera.ccd.lights import Light
+from sensor_models.kernels.camera.ccd.lights import Light, sky_share
+from sensor_models.kernels.camera.ccd.looks import dress
 from sensor_models.kernels.camera.ccd.points import (
     ALONG_OF,
     DRAW_OF,
@@ -51,7 +52,7 @@ from sensor_models.kernels.camera.ccd.shared import (
     Records,
     look_up,
 )
-from sensor_models.kernels.camera.ccd.textures import reflectance_at, texture_of
+from sensor_models.kernels.camera.ccd.textures import texture_of
 from sensor_models.kernels.camera.layout import corner_of, pixel_of, tiles_of
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light.arrivals import (
@@ -76,7 +77,7 @@ from sensor_models.kernels.light.arrivals import (
 )
 from sensor_models.kernels.light.media import ABSORPTION, transmission
 from sensor_models.kernels.light.paths import Path
-from sensor_models.kernels.light.surfaces import DIELECTRIC
+from sensor_models.kernels.light.surfaces import DIELECTRIC, SURFACE_SIZE
 from sensor_models.kernels.light.surfaces import KIND as SURFACE_KIND
 from sensor_models.kernels.light.tree import (
     Tree,
@@ -240,8 +241,9 @@ def add_sky(
     """Add what a ray sees that meets nothing."""
     glow, tint, sun = workspace.glow, workspace.tint, light.toward_sun
     if hazy or along[2] >= 0.0:
+        share = 1.0 if hazy else sky_share(light, along[2])
         for k in range(len(tint)):
-            glow[lane, k] += tint[k] * light.sky[k]
+            glow[lane, k] += tint[k] * share * light.sky[k]
     else:
         for k in range(len(tint)):
             glow[lane, k] += tint[k] * light.ground[k]
@@ -331,22 +333,19 @@ def put_point(
     for k in range(len(workspace.tint)):
         points.tint[place, k] = workspace.tint[k]
         points.base[place, k] = light.base[material, k]
+        points.top[place, k] = light.top[material, k]
+    for k in range(SURFACE_SIZE):
+        points.surface[place, k] = light.surfaces[material, k]
+    points.cone[place], points.bent[place] = light.cones[material], False
+    points.glows[place] = light.has_emission[material]
+    if points.glows[place]:
+        for k in range(len(workspace.tint)):
+            points.emission[place, k] = light.emission[material, k]
     if light.textures.there:
         face = texture_of(light.textures, ids[row, OWNER], ids[row, PRIMITIVE])
         if face >= 0:
-            reflectance_at(
-                view,
-                light.textures,
-                ids[row, OWNER],
-                face,
-                numbers[row, TIME],
-                triple(numbers, row, PLACE_X),
-                triple(numbers, row, ALONG_X),
-                triple(numbers, row, NORMAL_X),
-                shot.cell * numbers[row, OPTICAL],
-                material,
-                points.base[place],
-            )
+            width = shot.cell * numbers[row, OPTICAL]
+            dress(view, light.textures, points, place, ids[row, OWNER], face, width)
 
 
 @njit(**{**ACCESS, "forceinline": False})
@@ -363,6 +362,7 @@ def take_in(
 ) -> None:
     """Make light of what has arrived."""
     arrivals, points = workspace.tree.arrivals, workspace.shading.points
+    more = 1 if light.textures.is_mapped else 0  # a surface that is half a metal is two points
     for row in range(arrivals.filled[0]):
         lane, node, kind = arrivals.ids[row, RAY], arrivals.ids[row, NODE], arrivals.ids[row, KIND]
         medium = arrivals.ids[row, MEDIUM]
@@ -385,7 +385,7 @@ def take_in(
                 number = (pixel << SAMPLE_BITS) + sample
                 draw = (number << NODE_BITS) + node
                 put_point(view, light, records, shot, workspace, row, lane, draw)
-            if points.filled[0] == WIDTH:
+            if points.filled[0] >= WIDTH - more:
                 light_points(view, path, light, workspace.shading, workspace.glow)
     arrivals.filled[0] = 0
 
