@@ -138,15 +138,14 @@ class Scenery:
         toward /= np.linalg.norm(toward)
         share = GROUND / math.pi * (sun * max(toward[2], 0.0) + math.pi * above)
         materials = self.scene.materials
-        base, top, clear, bounce = (np.ones((len(materials), len(places))) for _ in range(4))
-        for row, material in enumerate(materials):
-            base[row], top[row], clear[row], bounce[row] = _shares_of(material, places)
+        shares = np.array([_shares_of(material, places) for material in materials])
+        shares = np.moveaxis(shares.reshape(len(materials), 4, len(places)), 1, 0)
+        base, top, clear, bounce = (np.ascontiguousarray(each) for each in shares)
         textures = textures_of(self.scene, places)
         if textures.there:
             bounce = mean_colors(self.scene, bounce, places)
-        emission = np.zeros((len(materials), len(places)))
-        for number, material in enumerate(materials):
-            emission[number] = spectrum_at(material.emission, places)
+        emission = np.array([spectrum_at(m.emission, places) for m in materials])
+        emission = emission.reshape(len(materials), len(places))
         lamps = mean_emission(self.scene, emission, places) if textures.there else emission
         is_clear = np.array([m.kind is SurfaceKind.dielectric for m in materials], np.int32)
         return Light(

@@ -77,7 +77,7 @@ def textures_of(scene: Scene, wavelengths: Floats) -> kernel.Textures:
     starts = np.cumsum([0, *(level.size // 3 for level in flat)])[:-1]
     firsts = np.cumsum([0, *map(len, levels)])[:-1]
     known = [
-        (first, len(each), int(texture.wrap[0]), int(texture.wrap[1]))
+        (first, len(each), *map(int, texture.wrap))
         for first, each, texture in zip(firsts, levels, scene.textures, strict=False)
     ]
     laid = _laid(scene.meshes)

@@ -86,8 +86,7 @@ class ThermalScenery(Scenery):
         mirrors = np.array([_mirrors(material) for material in materials])
         emission = emissivity[:, None] * black_body(places, kelvin[:, None])
         air = black_body(places, self.air_temperature)
-        orders, none = np.zeros((len(materials), 3)), np.zeros(len(places))
-        orders[:, CONSTANT] = 1.0
+        orders, none = np.eye(1, 3, CONSTANT).repeat(len(materials), axis=0), 0.0 * air
         clearness = 1.0 - self.scene.sky.zenith_emissivity
         return Light(
             toward_sun=np.array([0.0, 0.0, 1.0]),
