@@ -126,13 +126,14 @@ def _numbers(texture: Texture) -> NDArray[np.float32]:
     """What the texels of a texture say: linear numbers whose means have a meaning."""
     factor = np.array(texture.factor, np.float32)
     if texture.use is Use.color:
-        return np.clip(_LINEAR[texture.pixels] * factor, 0.0, 1.0).astype(np.float32)
+        return np.asarray(np.clip(_LINEAR[texture.pixels] * factor, 0.0, 1.0), np.float32)
     if texture.use is Use.emission:
         return np.asarray(_LINEAR[texture.pixels] * factor, np.float32)
     bytes_of = texture.pixels.astype(np.float32) / np.float32(255.0)
     if texture.use is Use.roughness:
         found = np.clip(bytes_of * factor, 0.0, 1.0)
-        return np.stack([found[..., 1] ** 4, found[..., 2], np.zeros_like(found[..., 0])], axis=-1)
+        told = np.full_like(found[..., 0], texture.factor[0])
+        return np.stack([found[..., 1] ** 4, found[..., 2], told], axis=-1)
     leaning = (2.0 * bytes_of - 1.0) * factor
     length = np.linalg.norm(leaning, axis=-1, keepdims=True)
     return np.asarray(leaning / np.where(length > 0.0, length, 1.0), np.float32)
@@ -330,9 +331,9 @@ def light_of(luminance: Floats, wavelengths: Floats) -> Floats:
     most = float(luminance.max(initial=0.0))
     if most <= 0.0:
         return np.zeros(len(wavelengths))
-    scale = BRIGHTEST / most
-    red, green, blue = (round(scale * float(part), 9) for part in luminance)
-    return PER_CANDELA / scale * sigmoid(coefficients_of(red, green, blue), wavelengths)
+    red, green, blue = (round(float(part) / most, 9) for part in luminance)
+    scale = most * PER_CANDELA / BRIGHTEST
+    return np.asarray(scale * sigmoid(coefficients_of(red, green, blue), wavelengths))
 
 
 def _areas(scene: Scene, kind: int) -> dict[tuple[int, int], float]:

@@ -168,7 +168,7 @@ def _given(material: Any) -> tuple[list[_Given], tuple[float, float, float]]:
         found.append(_Given(Use.color, base["baseColorTexture"], color))
     if "metallicRoughnessTexture" in base:
         factors = float(base.get("roughnessFactor", 1.0)), float(base.get("metallicFactor", 1.0))
-        found.append(_Given(Use.roughness, base["metallicRoughnessTexture"], (1.0, *factors)))
+        found.append(_Given(Use.roughness, base["metallicRoughnessTexture"], (3.0, *factors)))
     if "normalTexture" in material:
         scale = float(material["normalTexture"].get("scale", 1.0))
         found.append(_Given(Use.normals, material["normalTexture"], (scale, scale, 1.0)))

@@ -33,7 +33,8 @@ class Use(IntEnum):
     """What the three numbers of each texel of a picture on a surface say.
 
     color       of the material, in its place: sRGB
-    roughness   nothing, then the roughness (the root of α) and the share of metal, as linear bytes
+    roughness   nothing, then the roughness (the root of α) and the share of metal, as linear bytes;
+                the first factor is 1 if only roughness is told, 2 if only metal is, 3 for both
     normals     normals by the face, from -1 to 1, as linear bytes: along u, against v, up
     emission    colour of the light that it sends by itself: sRGB
     """

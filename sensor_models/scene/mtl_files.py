@@ -13,7 +13,7 @@ extension for physically based rendering by Clara.io (Pr, Pm, Ke, norm).
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -110,11 +110,7 @@ def _look(
     look = {_USES[key]: made for key, made in read.items() if _USES[key] is not Use.roughness}
     if "map_Pr" in read or "map_Pm" in read:
         rough, metal = read.get("map_Pr"), read.get("map_Pm")
-        made = roughness_of(rough, metal)
-        first, roughness, metallic = made.factor
-        roughness = roughness if rough else entry.factors.get("map_Pr", (1.0,))[0]
-        metallic = metallic if metal else entry.factors.get("map_Pm", (0.0,))[0]
-        look[Use.roughness] = replace(made, factor=(first, roughness, metallic))
+        look[Use.roughness] = roughness_of(rough, metal)
     light = entry.factors.get("map_Ke", (0.0, 0.0, 0.0))
     if "map_Ke" not in entry.pictures and any(light):
         look[Use.emission] = plain_light(light)

@@ -55,7 +55,7 @@ def plain_light(luminance: tuple[float, float, float]) -> Texture:
 
 
 def roughness_of(rough: Texture | None, metal: Texture | None) -> Texture:
-    """The picture of roughness and metal of two grey ones; what is missing is all of its factor."""
+    """The picture of roughness and metal of two grey ones, of which one may be missing."""
     given = [each for each in (rough, metal) if each is not None]
     rows = max(each.pixels.shape[0] for each in given)
     columns = max(each.pixels.shape[1] for each in given)
@@ -64,5 +64,6 @@ def roughness_of(rough: Texture | None, metal: Texture | None) -> Texture:
         if each is not None:
             grey = Image.fromarray(each.pixels[..., 0])
             pixels[..., channel] = np.asarray(grey.resize((columns, rows), Image.Resampling.BOX))
-    factor = (1.0, rough.factor[0] if rough else 1.0, metal.factor[0] if metal else 0.0)
+    told = (1.0 if rough else 0.0) + (2.0 if metal else 0.0)
+    factor = (told, rough.factor[0] if rough else 1.0, metal.factor[0] if metal else 1.0)
     return Texture(given[0].name, pixels, factor, given[0].wrap, Use.roughness)

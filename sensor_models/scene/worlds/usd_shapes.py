@@ -454,7 +454,7 @@ def _says(shader_input: Any) -> bool:
     """Whether an input has a picture, or a colour that is not black."""
     value = shader_input.Get(TIME) if shader_input else None
     if isinstance(value, Gf.Vec3f):
-        return max(value) > 0.0 or shader_input.HasConnectedSource()
+        return bool(max(value) > 0.0 or shader_input.HasConnectedSource())
     if isinstance(value, Sdf.AssetPath):
         return bool(value.path)
     return bool(shader_input) and shader_input.HasConnectedSource()

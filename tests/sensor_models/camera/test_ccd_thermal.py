@@ -192,7 +192,7 @@ def test_media_shine_as_warm_as_the_air_where_their_band_holds(tmp_path: Path) -
     body = matt(emissivity=1.0, temperature=320.0) + placed("plate", "matt", PLATE)
     for band, left in (("", math.exp(-0.05 * 5.0)), ("band = [3e-7, 2e-6]\n", 1.0)):
         path = write_manifest(tmp_path, head + band + CLOUDS + body)
-        found = seen_by(camera_of(angle=0.1), path, [0.0, -3.0, 4.0])
+        found = seen_by(camera_of(2, 1e-3), path, [0.0, -3.0, 4.0])
         wanted = left * radiance(320.0) + (1.0 - left) * radiance(AIR)
         np.testing.assert_allclose(found, wanted, rtol=1e-5)
 

@@ -58,7 +58,7 @@ def test_a_gltf_has_all_its_maps(tmp_path: Path) -> None:
         found = by_use(scene)
         levels = {use: int(texture.pixels[0, 0, 0]) for use, texture in found.items()}
         assert levels == {Use.color: 10, Use.roughness: 20, Use.normals: 30, Use.emission: 40}
-        assert found[Use.roughness].factor == (1.0, 0.5, 0.25)
+        assert found[Use.roughness].factor == (3.0, 0.5, 0.25)
         assert found[Use.normals].factor == (0.5, 0.5, 1.0)
         assert found[Use.emission].factor == (40.0, 20.0, 10.0)
         assert all(texture.wrap == (Wrap.clamp, Wrap.mirror) for texture in scene.textures)
@@ -150,7 +150,7 @@ def test_an_obj_has_the_maps_of_its_library(
     assert rough.pixels.shape == (4, 4, 3)
     assert (rough.pixels[..., 1] == 100).all()
     assert (rough.pixels[..., 2] == 200).all()
-    assert rough.factor == (1.0, 0.5, 1.0)
+    assert rough.factor == (3.0, 0.5, 1.0)
     assert first[Use.normals].factor == (0.25, 0.25, 1.0)
     assert first[Use.emission].factor == (3.0, 2.0, 1.0)
     (lamp,) = (t for t in scene.textures if t.name == "light")

@@ -95,8 +95,9 @@ def dress(
     metal = 1.0 if textures.is_metal[material] else 0.0
     slopes, maps = points.surface[place, SLOPE_SQUARED], max(pictures[ROUGHNESS], pictures[NORMALS])
     if pictures[ROUGHNESS] >= 0:
-        rough, share, _ = texel_at(textures, pictures[ROUGHNESS], face, at, long, short)
-        slopes, metal = max(rough, SMOOTHEST), min(max(share, 0.0), 1.0)
+        rough, share, told = texel_at(textures, pictures[ROUGHNESS], face, at, long, short)
+        slopes = max(rough, SMOOTHEST) if told < 1.5 or told > 2.5 else slopes
+        metal = min(max(share, 0.0), 1.0) if told > 1.5 else metal
     if pictures[NORMALS] >= 0:
         x, y, z = texel_at(textures, pictures[NORMALS], face, at, long, short)
         length = min(math.sqrt(x * x + y * y + z * z), 1.0)
@@ -227,10 +228,10 @@ def glow_as(textures: Textures, light: Triple, points: Points, place: int) -> No
         return
     emission, spectrum = points.emission[place], points.around[place]
     # ``around`` is room here: points that glow do without what neighbours share.
-    scale = BRIGHTEST / most
-    color = (scale * light[0], scale * light[1], scale * light[2])
+    color = (light[0] / most, light[1] / most, light[2] / most)
+    scale = most * PER_CANDELA / BRIGHTEST
     reflect_as(textures, len(textures.most) - 1, color, spectrum)
     for k in range(len(emission)):
         before = emission[k] if points.glows[place] else 0.0
-        emission[k] = before + PER_CANDELA / scale * spectrum[k]
+        emission[k] = before + scale * spectrum[k]
     points.glows[place], points.known[place] = True, False
