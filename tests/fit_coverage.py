@@ -2,7 +2,8 @@
 
 Each trial makes data with known parameters by a generator of its own, fits them, and looks whether
 each true value is in its interval of 95 %. 200 trials take minutes; the suite has a few of them.
-``--workers 2`` makes them in two processes.
+``--workers 2`` makes them in two processes, ``--only NAME`` those of one generator, and
+``--first 200`` draws others than the first 200.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import numpy as np
 from sensor_models.tools.fitting import ccd, depth, encoder, gnss, lidar
 from sensor_models.tools.fitting.estimates import Estimate
 from sensor_models.tools.fitting.imu import fit_part
+from sensor_models.tools.fitting.lidar_noise import EXPONENT
 from sensor_models.tools.fitting.sampling import Sampled
 from sensor_models.tools.fitting.tables import Columns
 from sensor_models.tools.fitting.targets import Group
@@ -155,10 +157,28 @@ def planes(seed: int) -> Trial:
         "noise.elevation_sigma": 2e-3,
         "detection_probability": 0.9,
         "intensity.full_scale": 1.02,
+        EXPONENT: 0.0,
         "bias at 4.01 m": 0.004,
     }
     return truth, {("bias at 4.01 m" if n.startswith("bias at 4.0") else n): e
                    for n, e in fit.by_name.items()}  # fmt: skip
+
+
+def planes_by_intensity(seed: int) -> Trial:
+    """Clouds of bright and dark planes at two distances: noise by the root of the intensity."""
+    rng = np.random.default_rng([11, seed])
+    found = []
+    for distance, share in ((5.0, 0.8), (5.0, 0.1), (20.0, 0.8), (20.0, 0.1)):
+        azimuth, elevation = rng.uniform(-0.1, 0.1, (2, 2000))
+        u = (np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth))
+        shown = rng.poisson(1000.0 * share * u[0])
+        sigma = (0.01 + 5e-4 * distance / u[0]) / np.sqrt(share * u[0] / math.sqrt(0.8 * 0.1))
+        r = distance / u[0] + sigma * rng.standard_normal(2000)
+        points = (r * u[0], r * u[1], r * np.sin(elevation))
+        cloud = dict(zip("xyz", points, strict=True)) | {"range": r, "intensity": shown}
+        facts = {"distance": distance, "normal": [1.0, 0.0, 0.0]}
+        found.append(lidar.plane_of([cloud], Group("trial", (), facts))[0])
+    return {EXPONENT: -0.5}, lidar.fit_planes(found, 0.0, {}).by_name
 
 
 def _wall(rng, z, factor, rms, step, multiplier, distance) -> depth.Wall:
@@ -262,7 +282,7 @@ def positions_and_reference(seed: int) -> Trial:
 TRIALS: Mapping[str, Sequence[Callable[[int], Trial]]] = {
     "imu": (imu, imu_gauss_markov, imu_basilisk),
     "encoder": (positions, positions_and_reference),
-    "lidar": (planes,),
+    "lidar": (planes, planes_by_intensity),
     "depth": (stereo, stereo_steps),
     "gnss": (receiver,),
     "ccd": (camera,),
@@ -286,7 +306,7 @@ def outcome(trial: Callable[[int], Trial], seed: int) -> dict[str, tuple[int, in
 
 
 def coverage(
-    trial: Callable[[int], Trial], trials: int, workers: int = 1
+    trial: Callable[[int], Trial], trials: int, workers: int = 1, first: int = 0
 ) -> dict[str, tuple[int, int]]:
     """Of each number, in how many trials the interval held the truth, and in how many there was
     one."""
@@ -294,12 +314,12 @@ def coverage(
     one = functools.partial(outcome, trial)
     with contextlib.ExitStack() as stack:
         run = map if workers == 1 else stack.enter_context(ProcessPoolExecutor(workers)).map
-        for seed, each in enumerate(run(one, range(trials))):
+        for made, each in enumerate(run(one, range(first, first + trials))):
             for name, (held, there) in each.items():
                 before = found.get(name, (0, 0))
                 found[name] = before[0] + held, before[1] + there
             if sys.stderr.isatty():
-                sys.stderr.write(f"\r{seed + 1}/{trials} ")
+                sys.stderr.write(f"\r{made + 1}/{trials} ")
     return found
 
 
@@ -313,14 +333,17 @@ def fewest(trials: int, chance: float = 1e-3) -> int:
     return trials
 
 
-def lines(kind: str, trials: int, workers: int) -> Iterator[str]:
+def lines(given: argparse.Namespace) -> Iterator[str]:
     """A row of the table for each number."""
     yield "| of | number | intervals | hold the truth |"
     yield "| --- | --- | --- | --- |"
-    for trial in TRIALS[kind]:
-        for name, (held, there) in coverage(trial, trials, workers).items():
+    for trial in TRIALS[given.kind]:
+        if given.only not in ("", trial.__name__):
+            continue
+        found = coverage(trial, given.trials, given.workers, given.first)
+        for name, (held, there) in found.items():
             share = f"{held / there:.1%}" if there else ""
-            yield f"| {trial.__name__} | `{name}` | {there} of {trials} | {share} |"
+            yield f"| {trial.__name__} | `{name}` | {there} of {given.trials} | {share} |"
 
 
 def main() -> None:
@@ -328,8 +351,9 @@ def main() -> None:
     parser.add_argument("kind", choices=list(TRIALS))
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--workers", type=int, default=1, help="processes")
-    given = parser.parse_args()
-    for line in lines(given.kind, given.trials, given.workers):
+    parser.add_argument("--only", default="", metavar="NAME", help="one generator of the kind")
+    parser.add_argument("--first", type=int, default=0, metavar="SEED", help="of the draws")
+    for line in lines(parser.parse_args()):
         print(line, flush=True)
 
 

@@ -35,6 +35,11 @@ NEAR = math.radians(10.0)
 #: Where walls stand before a sensor, m.
 WALLS = {"VLP-16 APD": 10.0, "LMS-Q560": 100.0, "VZ-400": 20.0, "D455": 4.0}
 
+#: How far lidars see a surface of 10 %, m, and where plates stand: shares of that.
+DARK = {"OS0-128": 15.0, "OS1-64": 40.0, "OS1-128": 40.0, "HDL-64E": 50.0, "Mid-360": 40.0}
+DARK |= {"Avia": 190.0}
+WITHIN, BEYOND = 0.97, 1.25
+
 #: Where a corner stands before a radar, m: half of what it can tell apart, or 20 m.
 CORNERS = {"ARS 408-21": 20.0, "AWR1843": 20.0, "IWR6843": 5.0}
 
@@ -165,11 +170,42 @@ def lidar(fmu: Path, preset: str) -> Numbers:
         abs(elevation) < NEAR
     )
     return {
+        **(dark_plates(fmu, preset) if preset in DARK else {}),
         "points a second / 1": len(points) / frames / period,
         "error / m": float(error[near].mean()),
         "error / m rms": float(error[near].std()),
         "lost / 1": 1.0 - len(points) / rays / frames,
         "false / 1": float((abs(error) > 0.5).mean()),
+    }
+
+
+def dark_plates(fmu: Path, preset: str) -> Numbers:
+    """Plates of 10 % on the left, within the reach of a lidar, and on the right, beyond it."""
+    values = {"output_format": int(CloudFormat.npy), "write_files": int(WriteFiles.on)}
+    near, far = WITHIN * DARK[preset], BEYOND * DARK[preset]
+    plates = "".join(
+        f'[[instances]]\nmesh = "{name}"\nentity_id = {number}\n'
+        f"position = [{distance + 0.1}, {side * 0.26 * distance}, 0]\n"
+        for number, (name, distance, side) in enumerate((("near", near, 1), ("far", far, -1)), 1)
+    )
+    meshes = "".join(
+        f"[meshes.{name}]\nbox = {{ size = [0.2, {0.5 * distance}, {0.5 * distance}] }}\n"
+        'material = "matt"\n'
+        for name, distance in (("near", near), ("far", far))
+    )
+    with tempfile.TemporaryDirectory() as name:
+        scene = Path(name) / "scene.toml"
+        scene.write_text(
+            'format = 1\nname = "plates"\n[materials.matt]\nkind = "lambert"\nsource = "none"\n'
+            f"surface = [{{ diffuse_reflectance = 0.1 }}]\n{meshes}{plates}"
+        )
+        with running(fmu, {"preset": preset, "scene": str(scene), **values}) as instance:
+            take(instance, period_of("Lidar", preset), 1)
+            points = np.load(next(instance.folder.glob("*.points.npy")))  # type: ignore[attr-defined]
+    inside = abs(points["azimuth"]) < 2.0 * NEAR  # where the plates are at their ranges
+    return {
+        "points within the reach / 1": float((points["entity_id"][inside] == 1).sum()),
+        "points beyond the reach / 1": float((points["entity_id"] == 2).sum()),
     }
 
 

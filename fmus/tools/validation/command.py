@@ -7,15 +7,15 @@
 ``sensor-fmus validate --report DIRECTORY`` where the page goes
 ``sensor-fmus validate --update``           also write the results and the documents of the project
 ``sensor-fmus validate --strict``           exit with 1 if a row fails
+``sensor-fmus validate --workers N``        rows in so many processes; default: one a processor
 """
 
 import argparse
 import subprocess
 import sys
-import tempfile
 import time
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,7 @@ from fmus.building import project
 from fmus.tools.campaigns.unpacked import use_kernels_of
 
 if TYPE_CHECKING:
-    from fmus.tools.validation.judging import Judged
+    from fmus.tools.validation.judging import Judged, RowResult
     from fmus.tools.validation.results import KeptRow
     from fmus.tools.validation.rows import Row
     from fmus.tools.validation.sheets import Sheet, SheetResult
@@ -39,10 +39,12 @@ def add_to(
     topics: "argparse._SubParsersAction[argparse.ArgumentParser]",
 ) -> argparse.ArgumentParser:
     """The command, as one of several."""
+    from sensor_models.threads.pool import processors
+
     parser = topics.add_parser(
         "validate",
         help="the FMUs against published measurements and data sheets",
-        description=__doc__,
+        description=__doc__.replace("``", ""),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="rows or presets; default: all")
@@ -53,6 +55,7 @@ def add_to(
         type=Path,
         help="FMUs; those that are missing, or of other sources, are built there",
     )
+    parser.add_argument("--workers", type=int, default=processors(), help="processes that run rows")
     parser.add_argument("--list", action="store_true", help="list the rows and stop")
     parser.add_argument("--rows", action="store_true", help="rows only")
     parser.add_argument("--presets", action="store_true", help="the table of presets only")
@@ -82,9 +85,13 @@ def validate(given: argparse.Namespace) -> int:
                        f" {', '.join(sorted(known))}")  # fmt: skip
     both, asked = given.rows == given.presets, set(given.names) or known
     chosen = [row for row in rows.values() if row.name in asked and (both or given.rows)]
-    tables = [sheet for sheet in sheets if sheet.preset in asked and (both or given.presets)]
+    tables = {
+        number: sheet
+        for number, sheet in enumerate(sheets)
+        if sheet.preset in asked and (both or given.presets)
+    }
     needed = {row.simulation.fmu for row in chosen}
-    needed |= {sheet.simulation.fmu for sheet in tables if sheet.simulation is not None}
+    needed |= {sheet.simulation.fmu for sheet in tables.values() if sheet.simulation is not None}
     if _build_missing(fmus, sorted(needed)):
         return _again(given)
     return _run(given, chosen, tables, fmus)
@@ -128,29 +135,30 @@ def _again(given: argparse.Namespace) -> int:
     """
     places = {"--report": given.report, "--folder": given.folder, "--fmus": given.fmus or FMUS}
     words = [word for name, place in places.items() for word in (name, str(place))]
+    words += ["--workers", str(given.workers)]
     words += [f"--{name}" for name in ("rows", "presets", "update", "strict") if vars(given)[name]]
     command = [sys.executable, "-m", "fmus.tools.command", "validate", *given.names, *words]
     return subprocess.run(command, check=False).returncode
 
 
 def _run(
-    given: argparse.Namespace, rows: "Sequence[Row]", tables: "Sequence[Sheet]", fmus: Path
+    given: argparse.Namespace, rows: "Sequence[Row]", tables: "Mapping[int, Sheet]", fmus: Path
 ) -> int:
-    from fmus.tools.validation.judging import kept, run_row
+    from fmus.tools.validation.judging import RowResult, kept
     from fmus.tools.validation.page import write_page, write_pictures
-    from fmus.tools.validation.sheets import run_sheet
+    from fmus.tools.validation.worker import Order, run_all
 
-    start, results, sheets = time.monotonic(), [], []
-    with tempfile.TemporaryDirectory(prefix="validate-") as folder:
-        for row in rows:
-            results.append(run_row(row, fmus, Path(folder) / row.name))
-            _say(row.name, results[-1].verdict, results[-1].seconds, results[-1].message)
-            for judged in results[-1].judged:
-                if not judged.passed:
-                    _say_failed(judged)
-        for number, sheet in enumerate(tables):
-            sheets.append(run_sheet(sheet, fmus, Path(folder) / f"sheet-{number}"))
-            _say(f"preset {sheet.preset}", "", sheets[-1].seconds, sheets[-1].message)
+    start, found = time.monotonic(), {}
+    current = tuple(path.stem for path in sorted(fmus.glob("*.fmu")) if _is_current(path))
+    place = str(given.folder), str(fmus), current
+    orders = [Order(*place, row=row.name) for row in rows]
+    orders += [Order(*place, sheet=number) for number in tables]
+    for number, result in run_all(orders, [*rows, *tables.values()], given.workers):
+        found[number] = result
+        _say_result(result)
+    ordered = [found[number] for number in range(len(orders))]
+    results = [result for result in ordered if isinstance(result, RowResult)]
+    sheets = [result for result in ordered if not isinstance(result, RowResult)]
     page = write_page(results, sheets, given.report / PAGE)
     failed = sum(not result.passed for result in results)
     broken = sum(bool(s.message) and s.sheet.simulation is not None for s in sheets)
@@ -163,6 +171,18 @@ def _run(
         write_pictures(results, given.folder.parent / "docs" / "validation")
     print(page)
     return int(given.strict and failed + broken > 0)
+
+
+def _say_result(result: "RowResult | SheetResult") -> None:
+    from fmus.tools.validation.judging import RowResult
+
+    if not isinstance(result, RowResult):
+        _say(f"preset {result.sheet.preset}", "", result.seconds, result.message)
+        return
+    _say(result.row.name, result.verdict, result.seconds, result.message)
+    for judged in result.judged:
+        if not judged.passed:
+            _say_failed(judged)
 
 
 def _say(name: str, verdict: str, seconds: float, message: str) -> None:

@@ -8,8 +8,8 @@ and the elevation ε of a ray,
 
 Base, slope and angular deviations are those with the largest likelihood over all targets. A plane
 that is not given is fitted to the points of its group, by least squares of ranges; then there is no
-bias. Where a target's reflectance ρ is given, the intensity is c ρ cos θ, θ the angle of incidence:
-that of a Lambertian plate that a lidar has corrected for its range.
+bias (``lidar_noise``). Where a target's reflectance ρ is given, the intensity is c ρ cos θ, θ the
+angle of incidence: that of a Lambertian plate that a lidar has corrected for its range.
 """
 
 import math
@@ -31,7 +31,7 @@ from sensor_models.tools.fitting.estimates import (
     normal_estimate,
 )
 from sensor_models.tools.fitting.frames import Cloud, clouds
-from sensor_models.tools.fitting.likelihood import Scales
+from sensor_models.tools.fitting.lidar_noise import noise_of
 from sensor_models.tools.fitting.steps import step_of
 from sensor_models.tools.fitting.tables import need
 from sensor_models.tools.fitting.targets import NUMBER, Group, read_targets
@@ -54,9 +54,6 @@ OUTLYING = 5.0
 ON_GRID = 0.9
 #: By how much less is as much.
 SAME = 0.01
-#: Cells of a target by each angular derivative.
-CELLS = 6
-METHOD = "largest likelihood of range errors on planes, interval of its profile"
 
 
 @dataclass(frozen=True)
@@ -75,17 +72,6 @@ class Plane:
     is_given: bool
     reflectance: float
     rays: float  # that are sent to the target in a frame
-
-
-@dataclass(frozen=True)
-class Cells:
-    """Squares of errors in cells in which their variance hardly differs."""
-
-    counts: Floats
-    squares: Floats
-    ranges: Floats
-    by_azimuth: Floats  # squares
-    by_elevation: Floats
 
 
 def fit_lidar(logs: Sequence[Path], given: Mapping[str, str], progress: Progress) -> Fit:
@@ -230,28 +216,9 @@ def _derivatives(u: Floats, vector: Floats) -> tuple[Floats, Floats]:
     return -squared * (along @ vector), -squared * (up @ vector)
 
 
-def cells_of(planes: Sequence[Plane]) -> Cells:
-    """The squares of errors about the mean of each target."""
-    found: list[tuple[float, ...]] = []
-    for plane in planes:
-        fitted = 1.0 if plane.is_given else 3.0
-        errors = plane.errors - plane.errors.mean()
-        errors = errors * math.sqrt(len(errors) / (len(errors) - fitted))
-        a, e = plane.by_azimuth**2, plane.by_elevation**2
-        rows = np.searchsorted(np.quantile(a, np.arange(1, CELLS) / CELLS), a)
-        columns = np.searchsorted(np.quantile(e, np.arange(1, CELLS) / CELLS), e)
-        cell = rows * CELLS + columns
-        count = np.bincount(cell)
-        sums = [np.bincount(cell, values) for values in (errors**2, plane.ranges, a, e)]
-        there = count > 0
-        means = [each[there] / count[there] for each in sums]
-        found += list(zip(count[there], *means, strict=True))
-    return Cells(*np.array(found).T)
-
-
 def fit_planes(planes: Sequence[Plane], step: float, rings: Mapping[int, Sequence[Floats]]) -> Fit:
     """A lidar from the points of targets."""
-    estimates, unknown = _noise(planes, step)
+    estimates, unknown = noise_of(planes, step)
     settings: dict[str, float | int | bool | str] = {}
     if step > 0.0:
         estimates.append(Estimate("range_step", step, step, step, "m", "step of the ranges"))
@@ -265,7 +232,6 @@ def fit_planes(planes: Sequence[Plane], step: float, rings: Mapping[int, Sequenc
             "pattern.beams: azimuths and firing times of the beams, 0 stands in the table"
         )
     unknown += [
-        "noise by the intensity: the sensor has no parameter for it; see the notes",
         "ranges, rays and angles beyond the targets",
     ]
     return Fit(
@@ -278,51 +244,6 @@ def fit_planes(planes: Sequence[Plane], step: float, rings: Mapping[int, Sequenc
         _figures(planes, estimates),
         files,
     )
-
-
-def _noise(planes: Sequence[Plane], step: float) -> tuple[list[Estimate], list[str]]:
-    """Deviations of ranges and angles."""
-    cells = cells_of(planes)
-    unknown = []
-    nearest, farthest = cells.ranges.min(), cells.ranges.max()
-    sloped = farthest > 1.2 * nearest
-    if not sloped:
-        unknown.append(
-            f"noise.distance_sigma_slope: all targets are at about {farthest:.3g} m; base holds all"
-        )
-    names = ["noise.distance_sigma_base", "noise.distance_sigma_slope"][: 1 + sloped]
-    units = ["m", "1"][: 1 + sloped]
-    leverage = {"azimuth": cells.by_azimuth, "elevation": cells.by_elevation}
-    seen = []
-    spread = math.sqrt(float(cells.counts @ cells.squares) / float(cells.counts.sum()))
-    visible = [spread, spread / float(cells.ranges.mean())][: 1 + sloped]
-    for angle, squares in leverage.items():
-        if squares.max() > 1e-4 * nearest**2:
-            seen.append(squares)
-            names.append(f"noise.{angle}_sigma")
-            units.append("rad")
-            visible.append(spread / math.sqrt(float(squares.max())))
-        else:
-            unknown.append(f"noise.{angle}_sigma: no target is tilted enough to show it")
-
-    def log_likelihood(sizes: Floats) -> float:
-        along = sizes[0] + (sizes[1] * cells.ranges if sloped else 0.0)
-        variance = along**2 + step**2 / 12.0
-        for size, squares in zip(sizes[1 + sloped :], seen, strict=True):
-            variance = variance + size**2 * squares
-        return -0.5 * float(cells.counts @ (np.log(variance) + cells.squares / variance))
-
-    each = Scales(log_likelihood, np.array(visible))
-    starts = [each.visible * share for share in (0.5, 0.1)]
-    for place in range(len(visible)):
-        one = 0.03 * each.visible
-        one[place] = each.visible[place]
-        starts.append(one)
-    best = each.peak(starts)
-    return [
-        Estimate(name, float(best.parameters[i]), *each.interval(best, i), units[i], METHOD)
-        for i, name in enumerate(names)
-    ], unknown
 
 
 def _biases(planes: Sequence[Plane]) -> tuple[list[Estimate], list[str]]:

@@ -13,7 +13,7 @@ import pytest
 
 from sensor_models import catalog
 from sensor_models.presets import list_presets
-from tests.fmus.devices import MEASURES, measured
+from tests.fmus.devices import DARK, MEASURES, measured
 
 
 class Row(NamedTuple):
@@ -111,6 +111,15 @@ SPINNING = [
         Row("Lidar", name, "false / 1", 0.0, 0.0, "nothing but walls"),
     )
 ]
+#: What sheets say of surfaces of 10 %. A plate is hit by more than 40 rays of any pattern.
+REACHING = [
+    row
+    for name, reach in DARK.items()
+    for row in (
+        Row("Lidar", name, "points within the reach / 1", 40.0, math.inf, f"{reach} m for 10 %"),
+        Row("Lidar", name, "points beyond the reach / 1", 0.0, 0.0, f"{reach} m for 10 %"),
+    )
+]
 #: Of lidars by their waveforms: what the range may err by, m.
 WAVEFORMS = {
     "VLP-16 APD": (0.03, "+-3 cm"),
@@ -160,7 +169,7 @@ MILLIMETRES = [
     )
 ]
 ROWS = [
-    *IMUS, *ENCODERS, *RECEIVERS, *SPINNING, *DIGITISING, *CAMERAS, *MILLIMETRES,
+    *IMUS, *ENCODERS, *RECEIVERS, *SPINNING, *REACHING, *DIGITISING, *CAMERAS, *MILLIMETRES,
 ]  # fmt: skip
 
 

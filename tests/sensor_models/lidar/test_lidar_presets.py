@@ -32,6 +32,7 @@ OTHERS = {
     "scan_mode",
     "min_range",
     "max_range",
+    "min_intensity",
     "range_step",
     "return_mode",
     "wavelength",
@@ -241,3 +242,31 @@ def test_numbers_are_those_of_the_sheet(name, expected):
     values = load_preset("Lidar", name)
     for key, value in expected.items():
         assert values[key] == pytest.approx(value, rel=1e-4), key  # five digits in the files
+
+
+def returned(values, share: float, distance: float) -> float:
+    """The raw intensity of a matt surface that is met at a right angle, in 1/sr."""
+    half, detector = values["beam.divergence_half_angle"], 0.01
+    spot = 2.0 * distance * math.tan(half) + values.get("beam.emitter_radius", 0.0)
+    received = -math.expm1(-2.0 * (detector / spot) ** 2) / -math.expm1(-2.0)
+    return share / math.pi * min(received, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "dark"),
+    [
+        ("OS0-128", 15.0),
+        ("OS1-64", 40.0),
+        ("OS1-128", 40.0),
+        ("HDL-64E", 50.0),
+        ("Mid-360", 40.0),
+        ("Avia", 190.0),
+    ],
+)
+def test_surfaces_of_a_tenth_are_seen_as_far_as_the_sheet_says(name, dark):
+    """The law of the square of the range from one of the sheet's two ranges meets the other."""
+    values = load_preset("Lidar", name)
+    least = values["min_intensity"]
+    assert values["beam.on"] == 1
+    assert returned(values, 0.1, dark) >= least > returned(values, 0.1, 1.2 * dark)
+    assert returned(values, 0.8, values["max_range"]) >= least

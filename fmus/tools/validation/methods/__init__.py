@@ -32,6 +32,7 @@ METHODS: Mapping[str, Method] = {
     "truth": Method(samples.truth, {"column": "", "slope": 0.0, "skip": 0.0}),
     "positions": Method(gnss.positions, {"skip": 0.0}),
     "wall": Method(ranging.wall, {"window": 0.35, "spread": False}, frames=True),
+    "reach": Method(ranging.reach, {"window": 0.15}, frames=True),
     "room": Method(ranging.room, {"half": 4.0}, frames=True),
     "pattern": Method(ranging.pattern, {}, frames=True),
     "attenuation": Method(ranging.attenuation, {"contrast": 0.05, "clear": 0.0}, frames=True),

@@ -167,6 +167,23 @@ def _scatter(frames: Sequence[Seen]) -> float:
     return float(np.mean(stack.std(axis=0) / stack.mean(axis=0)))
 
 
+def reach(runs: Sequence[Run], options: Mapping[str, Any]) -> Outcome:
+    """How far a wall is seen from which the sensor backs away (``ramp`` of ``body.position.x``).
+
+    ``reach``: the last range at which at least half of the rays return that did so at first, within
+    ``window`` rad around the axis. It is told as finely as frames follow one another.
+    """
+    found = []
+    for run in runs:
+        frames = [_of_points(points, run.at, options["window"]) for points in run.frames(POINTS)]
+        seen = [frame for frame in frames if 2 * frame.rays >= max(frames[0].rays, 1)]
+        if not seen or len(seen) == len(frames):
+            raise ValueError(f"of {len(frames)} frames {len(seen)} see the wall, so its end is not")
+        found.append(float(np.median(seen[-1].places[:, 0])))
+    places = np.array([run.at for run in runs])
+    return Outcome({"reach": float(np.mean(found))}, {"reach": (places, np.array(found))})
+
+
 def room(runs: Sequence[Run], options: Mapping[str, Any]) -> Outcome:
     """Distances of points from the walls of a cube of ``half`` m around the sensor.
 

@@ -136,6 +136,7 @@ def clad(
             points.top[place, k] = 1.0
     else:
         make_metal(textures, points, place, material, slopes)
+    points.shown[place] = False
 
 
 @njit(**ACCESS)
@@ -150,7 +151,7 @@ def make_metal(
     for k in range(points.top.shape[1]):
         points.top[place, k] = min(points.base[place, k] / whole, 1.0)
         points.base[place, k] = 0.0
-    points.known[place] = False
+    points.known[place] = points.shown[place] = False
 
 
 @njit(**ACCESS)
@@ -217,7 +218,7 @@ def bend(
     points.numbers[place, NORMAL_OF] = a
     points.numbers[place, NORMAL_OF + 1] = b
     points.numbers[place, NORMAL_OF + 2] = c
-    points.bent[place], points.known[place] = True, False
+    points.bent[place], points.known[place], points.shown[place] = True, False, False
 
 
 @njit(**ACCESS)

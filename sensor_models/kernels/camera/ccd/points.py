@@ -59,6 +59,8 @@ class Points(NamedTuple):
     flat: Floats  # (WIDTH, 3)
     known: NDArray[np.bool_]  # (WIDTH,): ``around`` is what neighbours share
     around: Floats  # (WIDTH, n): mean radiance from around
+    shown: NDArray[np.bool_]  # (WIDTH,): ``onto`` is what neighbours share
+    onto: Floats  # (WIDTH, n): mean of what the coat mirrors
     spread: Floats  # (SPREAD,)
 
 
@@ -78,6 +80,8 @@ def new_points(wavelengths: int) -> Points:
         np.zeros((WIDTH, wavelengths)),
         np.zeros(WIDTH, np.bool_),
         np.zeros((WIDTH, 3)),
+        np.zeros(WIDTH, np.bool_),
+        np.zeros((WIDTH, wavelengths)),
         np.zeros(WIDTH, np.bool_),
         np.zeros((WIDTH, wavelengths)),
         np.ones(SPREAD),

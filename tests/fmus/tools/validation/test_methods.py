@@ -159,6 +159,26 @@ def test_a_wall_that_is_not_seen_at_one_range_has_no_numbers_there(tmp_path: Pat
     assert outcome.value("valid", 5.0) == 1.0
 
 
+def backing(ranges: Any, rays: Any) -> dict[str, Any]:
+    """A frame for each range, of so many points of a wall."""
+    return {
+        f"x-{k:02}.points.npy": wall_points(float(at), np.zeros(int(count)))
+        for k, (at, count) in enumerate(zip(ranges, rays, strict=True))
+    }
+
+
+def test_the_reach_is_the_last_range_at_which_half_of_the_rays_return(tmp_path: Path) -> None:
+    ranges = np.arange(30.0, 50.0)
+    rays = np.where(ranges <= 38.0, 400, np.where(ranges <= 41.0, 210, 190))
+    run = run_with(tmp_path / "fades", frames=backing(ranges, rays), at=0.1)
+    outcome = outcome_of("reach", run, window=0.4)
+    assert outcome.value("reach", 0.1) == pytest.approx(41.0)
+    assert outcome.values["reach"] == pytest.approx(41.0)
+    seen = run_with(tmp_path / "seen", frames=backing(ranges, [400] * len(ranges)))
+    with pytest.raises(ValueError, match="of 20 frames 20 see the wall"):
+        outcome_of("reach", seen, window=0.4)
+
+
 def test_depths_that_are_lost_count(tmp_path: Path) -> None:
     depth = np.full((40, 60), 2.0, np.float32)
     depth[:10] = 0.0

@@ -14,6 +14,7 @@ from fmus.tools.validation.page import write_page
 from fmus.tools.validation.results import ResultsError, read_results, write_results
 from fmus.tools.validation.rows import read_rows
 from fmus.tools.validation.sheets import read_sheets, run_sheet, sheet_document
+from fmus.tools.validation.worker import Order, run_all
 from tests.fmus.tools.validation.test_rows import ROW
 
 #: A sheet that is a quarter above what the FMU was given.
@@ -69,6 +70,20 @@ def test_the_same_row_gives_the_same_numbers(
     again = run_row(read_rows(folder)["still"], fmu_directory, tmp_path / "again")
     assert [j.simulated for j in again.judged] == [j.simulated for j in results[0].judged]
     assert not (tmp_path / "again").exists()  # records are large
+
+
+def test_processes_give_the_results_of_one(
+    folder: Path, results: list[RowResult], fmu_directory: Path
+) -> None:
+    rows, (sheet, _) = read_rows(folder), read_sheets(folder / "presets.toml")
+    orders = [Order(str(folder), str(fmu_directory), ("Gyroscope",), row=name) for name in rows]
+    orders.append(Order(str(folder), str(fmu_directory), ("Gyroscope",), sheet=0))
+    found = dict(run_all(orders, [*rows.values(), sheet], workers=2))
+    assert sorted(found) == list(range(len(orders)))
+    for number, result in enumerate(results):
+        assert found[number].message == result.message
+        assert found[number].judged == result.judged
+    assert found[len(results)].judged[0].ratio == pytest.approx(1.25)
 
 
 class Texts(HTMLParser):

@@ -108,6 +108,7 @@ def test_clouds_of_walls_become_a_preset_of_a_lidar_with_its_beams(tmp_path, cap
     assert found["detection_probability"] == pytest.approx(6000 / 6400)
     assert found["intensity.full_scale"] == pytest.approx(2.55, rel=0.01)
     assert found["pattern.rows"] == 4
+    assert any("noise by the intensity" in text for text in preset.unknown)
     rows = (tmp_path / "beams.csv").read_text().splitlines()
     assert rows[0] == "ring,elevation_deg,azimuth_deg"
     angles = [float(row.split(",")[1]) for row in rows[1:]]
