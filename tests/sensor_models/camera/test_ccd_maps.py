@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 
 from sensor_models.camera.ccd.camera import CcdCamera
-from sensor_models.camera.ccd.parameters import LightParameters, OpticsParameters, PictureParameters
+from sensor_models.camera.ccd.parameters import (
+    LightParameters,
+    OpticsParameters,
+    PictureParameters,
+    Sharing,
+)
 from sensor_models.camera.ccd.responses import trapezoid
 from sensor_models.light.spectra import color_matching, linear_color
 from sensor_models.light.textures import METAL
@@ -88,7 +93,9 @@ def radiance(
     """The radiance that a grey camera sees, W/m2/sr/m, where that is the same for all light."""
     focal = size / 2.0 / math.tan(math.radians(angle / 2.0))
     given = OpticsParameters(width=size, height=size, intrinsics=(focal, focal, 0.0, 0.0))
-    camera = CcdCamera(given, PictureParameters(bands=1), light=LightParameters(rays=rays))
+    camera = CcdCamera(
+        given, PictureParameters(bands=1), light=LightParameters(rays=rays, sharing=Sharing.none)
+    )
     pose = looking(eye, np.zeros(3) if target is None else target)
     with RayScene(load_scene(write_manifest(folder, text)), threads=2) as scene:
         seen = camera.expose(scene, pose)

@@ -16,6 +16,7 @@ from sensor_models.camera.ccd.parameters import (
     OpticsParameters,
     PictureParameters,
     SensorModel,
+    Sharing,
 )
 from sensor_models.camera.ccd.thermal import ThermalOutput, ThermalParameters
 from sensor_models.core.quantities import ParameterError
@@ -78,7 +79,9 @@ def camera_of(size: int = 12, angle: float = 6.0, rays: int = 16, **others) -> C
     optics = OpticsParameters(width=size, height=size, intrinsics=(focal, focal, 0.0, 0.0))
     given = {"picture": PictureParameters(bands=1, bit_depth=16), **others}
     thermal = given.pop("thermal", ThermalParameters(on=True))
-    return CcdCamera(optics, light=LightParameters(rays=rays), thermal=thermal, **given)
+    return CcdCamera(
+        optics, light=LightParameters(rays=rays, sharing=Sharing.none), thermal=thermal, **given
+    )
 
 
 def seen_by(
