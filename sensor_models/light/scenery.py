@@ -39,7 +39,12 @@ from sensor_models.light.spectra import (
 )
 from sensor_models.light.surfaces import pack_surface
 from sensor_models.light.tabulated import camera_tables
-from sensor_models.light.textures import mean_colors, textures_of
+from sensor_models.light.textures import (
+    mapped_materials,
+    mean_colors,
+    mean_emission,
+    textures_of,
+)
 from sensor_models.scene.model import Material, Scene, SurfaceKind
 
 Floats = NDArray[np.float64]
@@ -49,6 +54,9 @@ SUN_HALF_ANGLE = math.radians(0.267)
 GROUND = 0.2
 #: Half-angle about the mirror direction within which a coat mirrors a picture, rad.
 MIRROR_CONE = math.radians(1.0)
+CONE = math.tan(0.5 * MIRROR_CONE) ** 2
+#: α² of what mirrors no branch at all.
+NO_MIRROR = 1e30
 #: A branch of less light than this share is not followed.
 LEAST_WEIGHT = 5e-3
 #: Boundaries of media that a branch may pass.
@@ -70,20 +78,20 @@ class Scenery:
     def __init__(self, scene: Scene, wavelengths: ArrayLike) -> None:
         self.scene = scene
         self.wavelengths = np.asarray(wavelengths, float)
-        self._surfaces = np.array([_surface_of(material) for material in scene.materials]).reshape(
-            -1, surface_kernel.SURFACE_SIZE
-        )
+        self._surfaces = self._surface_rows().reshape(-1, surface_kernel.SURFACE_SIZE)
         numbers = [nearest_numbers(material) for material in scene.materials]
         self._tables = camera_tables(numbers, self._surfaces)
-        self._media = _media_of(scene, self._surfaces)
+        self._media = media_of(scene, self._surfaces)
         self._volumes = np.array([volume.medium for volume in scene.volumes], np.int32)
         self._light = self._made()
+        # What maps change from place to place mirrors by rays from each point, not by branches.
+        self._surfaces[self._light.cones == 0.0, surface_kernel.SLOPE_SQUARED] = NO_MIRROR
 
     @property
     def is_dark(self) -> bool:
         """Whether nothing in the scene gives light."""
         light = self._light
-        return not (light.sun.any() or light.sky.any() or light.has_emission.any())
+        return not (light.sun.any() or light.sky.any() or light.lamps.any())
 
     @property
     def day(self) -> Floats:
@@ -94,8 +102,8 @@ class Scenery:
         """
         light = self._light
         found = light.sun * max(float(light.toward_sun[2]), 0.0) + math.pi * light.sky
-        if not found.any() and light.has_emission.any():
-            found = light.emission[light.has_emission].mean(axis=0)
+        if not found.any() and light.lamps.any():
+            found = light.lamps[light.lamps.any(axis=1)].mean(axis=0)
         return found if found.any() else np.ones_like(found)
 
     def light(self, rays: int, looks_up: bool, key: NDArray[np.uint64], frame: int) -> Light:
@@ -109,7 +117,7 @@ class Scenery:
             self._media,
             self._volumes,
             self._tables,
-            cone=math.tan(0.5 * MIRROR_CONE) ** 2,
+            cone=CONE,
             most_depth=depth,
             most_events=MOST_EVENTS,
             least_weight=LEAST_WEIGHT,
@@ -119,6 +127,10 @@ class Scenery:
             key=key,
         )
 
+    def _surface_rows(self) -> Floats:
+        """How materials meet the rays, (materials, SURFACE_SIZE)."""
+        return np.array([_surface_of(material) for material in self.scene.materials])
+
     def _made(self) -> Light:
         sky, places = self.scene.sky, self.wavelengths
         sun, above = spectrum_at(sky.sun_spectrum, places), spectrum_at(sky.sky_spectrum, places)
@@ -126,15 +138,15 @@ class Scenery:
         toward /= np.linalg.norm(toward)
         share = GROUND / math.pi * (sun * max(toward[2], 0.0) + math.pi * above)
         materials = self.scene.materials
-        base, top, clear, bounce = (np.ones((len(materials), len(places))) for _ in range(4))
-        for row, material in enumerate(materials):
-            base[row], top[row], clear[row], bounce[row] = _shares_of(material, places)
+        shares = np.array([_shares_of(material, places) for material in materials])
+        shares = np.moveaxis(shares.reshape(len(materials), 4, len(places)), 1, 0)
+        base, top, clear, bounce = (np.ascontiguousarray(each) for each in shares)
         textures = textures_of(self.scene, places)
         if textures.there:
             bounce = mean_colors(self.scene, bounce, places)
-        emission = np.zeros((len(materials), len(places)))
-        for number, material in enumerate(materials):
-            emission[number] = spectrum_at(material.emission, places)
+        emission = np.array([spectrum_at(m.emission, places) for m in materials])
+        emission = emission.reshape(len(materials), len(places))
+        lamps = mean_emission(self.scene, emission, places) if textures.there else emission
         is_clear = np.array([m.kind is SurfaceKind.dielectric for m in materials], np.int32)
         return Light(
             toward_sun=toward,
@@ -150,7 +162,13 @@ class Scenery:
             sunlit=bounce * sun / math.pi,
             bounce=bounce,
             emission=emission,
-            has_emission=np.asarray(emission.any(axis=1)),
+            lamps=lamps,
+            has_emission=np.asarray(lamps.any(axis=1)),
+            surfaces=self._surfaces.copy(),
+            cones=np.where(mapped_materials(self.scene), 0.0, CONE),
+            clearness=0.0,
+            mean_share=1.0,
+            closed=0.0,
             orders=np.array([_orders_of(m) for m in materials]).reshape(-1, 3),
             clear_mean=clear.mean(axis=1),
             has_glass=bool(is_clear.any()),
@@ -199,7 +217,7 @@ def _orders_of(material: Material) -> Floats:
     return orders
 
 
-def _media_of(scene: Scene, surfaces: Floats) -> Floats:
+def media_of(scene: Scene, surfaces: Floats) -> Floats:
     """The media of a scene, then the insides of its materials; none answers."""
     media = pack_media(scene.media)
     media[:, medium_kernel.RETURN_PROBABILITY] = 0.0

@@ -5,10 +5,16 @@ Pyramids   Each level has half the rows and columns, at least one, and means ove
 Spectra    A table of spectra (``light.spectra``) over linear red, green and blue. Between its nodes
            spectra are mixed linearly, so that colours are kept exactly; the spectra themselves
            differ from those of the colours in between by what ``table_error`` says.
-Materials  A texture takes the place of the colour of lambert and coated materials. Metals and glass
-           keep theirs. Where light bounces, a material has the mean over the areas of its faces.
+Materials  A texture takes the place of the colour of all materials but glass. Where light bounces,
+           a material has the mean over the areas of its faces, also of what it sends by itself.
+Maps       Texels of roughness are kept as α² and the share of metal, those of normals as vectors,
+           of emission as cd/m2; ``kernels.camera.ccd.looks`` says what is made of them. What such a
+           picture calls metal has n and k of its material, if that is one, else of aluminium; what
+           it calls no metal has its material's coat, or one of index 1.5 on a metal.
 """
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -16,20 +22,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.camera.ccd import textures as kernel
+from sensor_models.kernels.camera.ccd.looks import BRIGHTEST, PER_CANDELA
+from sensor_models.kernels.light.fresnel import reflectance_at_normal
+from sensor_models.kernels.light.surfaces import SURFACE_SIZE
 from sensor_models.light.spectra import (
     BRIGHTEST_BASE,
     coefficients_of,
     infrared_part,
     is_metal,
     linear_color,
+    nearest_numbers,
+    reflectance,
+    reflectance_of_metal,
     sigmoid,
 )
-from sensor_models.scene.model import Material, Mesh, Scene, SurfaceKind, Texture
+from sensor_models.light.surfaces import pack_surface
+from sensor_models.scene.model import (
+    Material,
+    Mesh,
+    Scene,
+    SurfaceKind,
+    SurfaceParameters,
+    Texture,
+    Use,
+)
 
 Floats = NDArray[np.float64]
 
 #: Nodes of the table of spectra along each colour.
 NODES = 11
+#: What maps call metal on a material that is none: about aluminium in the visible; and what they
+#: call no metal on a metal.
+METAL = SurfaceParameters(diffuse_reflectance=0.0, ior=0.96, extinction=6.69)
+COAT = SurfaceParameters(diffuse_reflectance=0.5, ior=1.5)
 _NO_TEXEL = np.zeros((1, 3), np.float32)
 #: Linear values of the colours of 8 bits.
 _LINEAR = linear_color((np.arange(256) / 255.0).tolist()).astype(np.float32)
@@ -40,27 +65,30 @@ class Laid(NamedTuple):
 
     first: list[int]  # of each mesh, -1 for none
     places: Floats  # (faces, 8)
-    textures: NDArray[np.int32]  # (faces,)
+    sides: NDArray[np.int8]  # (faces,)
+    textures: NDArray[np.int32]  # (faces, MAPS)
 
 
 def textures_of(scene: Scene, wavelengths: Floats) -> kernel.Textures:
     """The textures of a scene for spectra at some wavelengths."""
-    there = any(mesh.face_texture is not None for mesh in scene.meshes)
+    there = any(mesh.texture_places is not None for mesh in scene.meshes)
     levels = [pyramid(texture) for texture in scene.textures] if there else []
     flat = [level for each in levels for level in each]
     starts = np.cumsum([0, *(level.size // 3 for level in flat)])[:-1]
     firsts = np.cumsum([0, *map(len, levels)])[:-1]
     known = [
-        (first, len(each), int(texture.wrap[0]), int(texture.wrap[1]))
+        (first, len(each), *map(int, texture.wrap))
         for first, each, texture in zip(firsts, levels, scene.textures, strict=False)
     ]
     laid = _laid(scene.meshes)
     owners, frames = _owners(scene, laid.first)
     visible, beyond, most = _joins(scene.materials, wavelengths)
+    coats, metals, wholes = _clothes(scene.materials)
     nodes = node_values() if there else np.array([0.0, 1.0])
     cube = spectra_of_nodes(wavelengths.tobytes()) if there else np.zeros((2, 2, 2, 1), np.float32)
     return kernel.Textures(
         there=there,
+        is_mapped=bool(mapped_materials(scene).any() or (laid.textures[:, 1:] >= 0).any()),
         texels=np.concatenate([each.reshape(-1, 3) for each in flat] or [_NO_TEXEL]),
         levels=np.array(
             [(start, *level.shape[:2]) for start, level in zip(starts, flat, strict=True)], np.int64
@@ -68,6 +96,7 @@ def textures_of(scene: Scene, wavelengths: Floats) -> kernel.Textures:
         known=np.array(known, np.int64).reshape(-1, 4),
         faces=laid.places,
         of_face=laid.textures,
+        sides=laid.sides,
         owners=owners,
         frames=frames,
         nodes=nodes,
@@ -75,18 +104,39 @@ def textures_of(scene: Scene, wavelengths: Floats) -> kernel.Textures:
         visible=visible,
         beyond=beyond,
         most=most,
+        is_metal=np.array([is_metal(material) for material in scene.materials], bool),
+        coats=coats,
+        metals=metals,
+        colors=_colors(scene.materials, wavelengths),
+        wholes=wholes,
     )
 
 
 def pyramid(texture: Texture) -> list[NDArray[np.float32]]:
-    """The linear colours of a texture, and these halved again and again down to one texel."""
-    level = _LINEAR[texture.pixels] * np.array(texture.factor, np.float32)
-    level = np.clip(level, 0.0, 1.0).astype(np.float32)
+    """What the texels of a texture say, and this halved again and again down to one texel."""
+    level = _numbers(texture)
     found = [level]
     while max(level.shape[:2]) > 1:
         level = _halved(_halved(level, 0), 1)
         found.append(level)
     return found
+
+
+def _numbers(texture: Texture) -> NDArray[np.float32]:
+    """What the texels of a texture say: linear numbers whose means have a meaning."""
+    factor = np.array(texture.factor, np.float32)
+    if texture.use is Use.color:
+        return np.asarray(np.clip(_LINEAR[texture.pixels] * factor, 0.0, 1.0), np.float32)
+    if texture.use is Use.emission:
+        return np.asarray(_LINEAR[texture.pixels] * factor, np.float32)
+    bytes_of = texture.pixels.astype(np.float32) / np.float32(255.0)
+    if texture.use is Use.roughness:
+        found = np.clip(bytes_of * factor, 0.0, 1.0)
+        told = np.full_like(found[..., 0], texture.factor[0])
+        return np.stack([found[..., 1] ** 4, found[..., 2], told], axis=-1)
+    leaning = (2.0 * bytes_of - 1.0) * factor
+    length = np.linalg.norm(leaning, axis=-1, keepdims=True)
+    return np.asarray(leaning / np.where(length > 0.0, length, 1.0), np.float32)
 
 
 def _halved(level: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
@@ -107,24 +157,37 @@ def _halved(level: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
 
 def _laid(meshes: tuple[Mesh, ...]) -> Laid:
     """Coordinates in textures as linear functions of the place, of all meshes that have some."""
-    first, places, textures, count = [], [], [], 0
+    first, places, sides, textures, count = [], [], [], [], 0
     for mesh in meshes:
-        if mesh.face_texture is None or mesh.texture_places is None:
+        if mesh.texture_places is None:
             first.append(-1)
             continue
         first.append(count)
         count += len(mesh.faces)
-        places.append(_linear(mesh, mesh.texture_places))
-        textures.append(mesh.face_texture)
+        row, side = _linear(mesh, mesh.texture_places)
+        places.append(row)
+        sides.append(side)
+        textures.append(pictures_of(mesh))
     return Laid(
         first,
         np.concatenate(places or [np.zeros((1, 8))]),
-        np.concatenate(textures or [np.full(1, -1)]).astype(np.int32),
+        np.concatenate(sides or [np.ones(1)]).astype(np.int8),
+        np.concatenate(textures or [np.full((1, kernel.MAPS), -1, np.int32)]),
     )
 
 
-def _linear(mesh: Mesh, places: NDArray[np.float32]) -> Floats:
-    """Numbers that x, y, z and 1 are multiplied with for u and v, (faces, 8)."""
+def pictures_of(mesh: Mesh) -> NDArray[np.int32]:
+    """The pictures on all faces of a mesh, (faces, MAPS), -1 for none."""
+    found = np.full((len(mesh.faces), kernel.MAPS), -1, np.int32)
+    if mesh.face_texture is not None:
+        found[:, kernel.COLORS] = mesh.face_texture
+    if mesh.face_maps is not None:
+        found[:, kernel.ROUGHNESS :] = mesh.face_maps
+    return found
+
+
+def _linear(mesh: Mesh, places: NDArray[np.float32]) -> tuple[Floats, Floats]:
+    """Numbers that x, y, z and 1 are multiplied with for u and v, (faces, 8); how they turn."""
     corners = mesh.vertices.astype(np.float64)[mesh.faces]
     start = corners[:, 0]
     p, q = corners[:, 1] - start, corners[:, 2] - start
@@ -138,7 +201,8 @@ def _linear(mesh: Mesh, places: NDArray[np.float32]) -> Floats:
         a, b, c = (places[:, k, axis].astype(np.float64)[:, None] for k in range(3))
         gradient = (b - a) * of_second + (c - a) * of_third
         rows += [gradient, a - (gradient * start).sum(axis=1, keepdims=True)]
-    return np.ascontiguousarray(np.concatenate(rows, axis=1))
+    turn = (np.cross(rows[0], rows[2]) * normal).sum(axis=1)
+    return np.ascontiguousarray(np.concatenate(rows, axis=1)), np.where(turn < 0.0, -1.0, 1.0)
 
 
 def _owners(scene: Scene, first: list[int]) -> tuple[NDArray[np.int64], Floats]:
@@ -155,9 +219,10 @@ def _owners(scene: Scene, first: list[int]) -> tuple[NDArray[np.int64], Floats]:
 
 def _joins(materials: tuple[Material, ...], wavelengths: Floats) -> tuple[Floats, Floats, Floats]:
     """How spectra of colours go over into the infrared, and how much may come back."""
-    visible = np.ones((len(materials), len(wavelengths)))
-    beyond = np.zeros((len(materials), len(wavelengths)))
-    most = np.ones(len(materials))
+    # The row behind those of the materials is that of light, whose colour is its spectrum.
+    visible = np.ones((len(materials) + 1, len(wavelengths)))
+    beyond = np.zeros((len(materials) + 1, len(wavelengths)))
+    most = np.ones(len(materials) + 1)
     for row, material in enumerate(materials):
         share, infrared = infrared_part(material, wavelengths)
         visible[row], beyond[row] = 1.0 - share, infrared
@@ -166,9 +231,47 @@ def _joins(materials: tuple[Material, ...], wavelengths: Floats) -> tuple[Floats
     return visible, beyond, most
 
 
-def takes_textures(material: Material) -> bool:
-    """Whether a texture says how a material reflects."""
-    return material.kind is not SurfaceKind.dielectric and not is_metal(material)
+def _clothes(materials: tuple[Material, ...]) -> tuple[Floats, Floats, Floats]:
+    """Of each material its coat and its metal, as maps have them, and R0 of that."""
+    rows = []
+    for material in materials:
+        own = replace(nearest_numbers(material), retro_reflectance=0.0)
+        coat = pack_surface(SurfaceKind.two_layer, COAT) if is_metal(material) else None
+        if coat is None:
+            coat = pack_surface(material.kind, own, material.two_way)
+        metal = own if is_metal(material) else METAL
+        whole = reflectance_at_normal(1.0, metal.ior, metal.extinction)
+        rows.append((coat, pack_surface(SurfaceKind.two_layer, metal), whole))
+    coats, metals = (np.array([row[k] for row in rows]).reshape(-1, SURFACE_SIZE) for k in (0, 1))
+    return coats, metals, np.array([row[2] for row in rows])
+
+
+def _colors(materials: tuple[Material, ...], wavelengths: Floats) -> Floats:
+    """What all materials reflect where no picture says their colour, (materials, n)."""
+    rows = []
+    for material in materials:
+        seen = reflectance(material, wavelengths)
+        if is_metal(material):
+            whole = reflectance_of_metal(material)
+            seen = np.minimum(seen, whole) if material.color is not None else 0.0 * seen + whole
+        rows.append(seen)
+    return np.array(rows).reshape(-1, len(wavelengths))
+
+
+def mapped_materials(scene: Scene) -> NDArray[np.bool_]:
+    """Materials whose coat or metal is another one from place to place.
+
+    What they mirror comes by rays from each point, not by branches of the tree.
+    """
+    found = np.zeros(len(scene.materials), bool)
+    for mesh in scene.meshes:
+        if mesh.texture_places is not None:
+            pictures = pictures_of(mesh)
+            own = pictures[:, kernel.ROUGHNESS : kernel.EMISSION].max(axis=1) >= 0
+            found[mesh.face_material[own]] = True
+            for row in np.unique(mesh.face_material[pictures[:, kernel.COLORS] >= 0]):
+                found[row] |= is_metal(scene.materials[row])
+    return found
 
 
 def node_values() -> Floats:
@@ -189,35 +292,68 @@ def spectra_of_nodes(wavelengths: bytes) -> NDArray[np.float32]:
 
 def mean_colors(scene: Scene, bounce: Floats, wavelengths: Floats) -> Floats:
     """What materials send back where light bounces, (materials, n): means over their faces."""
+
+    def seen(row: int, picture: int) -> Floats:
+        clear = scene.materials[row].kind is SurfaceKind.dielectric
+        if picture < 0 or clear:
+            return np.asarray(bounce[row])
+        return _mean_spectrum(scene, picture, row, wavelengths)
+
+    return _means(scene, kernel.COLORS, bounce, seen)
+
+
+def mean_emission(scene: Scene, emission: Floats, wavelengths: Floats) -> Floats:
+    """What materials send by themselves, W/m2/sr/m, (materials, n): means over their faces."""
+
+    def sent(row: int, picture: int) -> Floats:
+        if picture < 0:
+            return np.asarray(emission[row])
+        luminance = pyramid(scene.textures[picture])[-1][0, 0].astype(float)
+        return np.asarray(emission[row] + light_of(luminance, wavelengths))
+
+    return _means(scene, kernel.EMISSION, emission, sent)
+
+
+def _means(scene: Scene, kind: int, plain: Floats, found: Callable[[int, int], Floats]) -> Floats:
+    """Means of what materials are by the pictures of a kind, over the areas of their faces."""
+    result, areas = plain.copy(), _areas(scene, kind)
+    for row in range(len(scene.materials)):
+        own = {picture: area for (number, picture), area in areas.items() if number == row}
+        total = sum(own.values())
+        if max(own, default=-1) < 0 or total == 0.0:
+            continue
+        result[row] = sum(area * found(row, picture) for picture, area in own.items()) / total
+    return result
+
+
+def light_of(luminance: Floats, wavelengths: Floats) -> Floats:
+    """The spectrum of light, W/m2/sr/m, by its linear colour in cd/m2."""
+    most = float(luminance.max(initial=0.0))
+    if most <= 0.0:
+        return np.zeros(len(wavelengths))
+    red, green, blue = (round(float(part) / most, 9) for part in luminance)
+    scale = most * PER_CANDELA / BRIGHTEST
+    return np.asarray(scale * sigmoid(coefficients_of(red, green, blue), wavelengths))
+
+
+def _areas(scene: Scene, kind: int) -> dict[tuple[int, int], float]:
+    """Areas of faces by the number of their material and of their picture of a kind."""
     areas: dict[tuple[int, int], float] = {}
     for instance in scene.instances:
         mesh = scene.meshes[instance.mesh]
-        none = np.full(len(mesh.faces), -1)
-        textures = none if mesh.face_texture is None else mesh.face_texture
+        pictures = pictures_of(mesh)[:, kind]
         corners = mesh.vertices[mesh.faces].astype(np.float64)
         area = np.linalg.norm(
             np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1
         )
         area *= abs(float(np.linalg.det(instance.transform[:3, :3]))) ** (2.0 / 3.0)
         pairs, place = np.unique(
-            np.stack([mesh.face_material, textures], axis=1), axis=0, return_inverse=True
+            np.stack([mesh.face_material, pictures], axis=1), axis=0, return_inverse=True
         )
         sums = np.bincount(place.ravel(), area, minlength=len(pairs))
-        for (material, texture), total in zip(pairs.tolist(), sums.tolist(), strict=True):
-            areas[material, texture] = areas.get((material, texture), 0.0) + total
-    result = bounce.copy()
-    for row, material in enumerate(scene.materials):
-        own = {texture: area for (number, texture), area in areas.items() if number == row}
-        total = sum(own.values())
-        if not takes_textures(material) or max(own, default=-1) < 0 or total == 0.0:
-            continue
-        mixed = sum(
-            area
-            * (bounce[row] if texture < 0 else _mean_spectrum(scene, texture, row, wavelengths))
-            for texture, area in own.items()
-        )
-        result[row] = mixed / total
-    return result
+        for (material, picture), total in zip(pairs.tolist(), sums.tolist(), strict=True):
+            areas[material, picture] = areas.get((material, picture), 0.0) + total
+    return areas
 
 
 def _mean_spectrum(scene: Scene, texture: int, row: int, wavelengths: Floats) -> Floats:

@@ -22,7 +22,7 @@ from sensor_models.scene.errors import SceneError
 from sensor_models.scene.limits import MAX_INSTANCES
 from sensor_models.scene.materials import defined_material, find_material, material_library
 from sensor_models.scene.media import defined_medium
-from sensor_models.scene.meshes import Source, build_mesh, is_closed
+from sensor_models.scene.meshes import build_mesh, is_closed
 from sensor_models.scene.model import (
     NO_LABEL,
     Body,
@@ -37,6 +37,8 @@ from sensor_models.scene.model import (
 )
 from sensor_models.scene.schema import InstanceTable, Manifest, Place, Pose, VolumeTable
 from sensor_models.scene.sky import sky_of
+from sensor_models.scene.source import Source
+from sensor_models.scene.warmth import Warming
 
 _T = TypeVar("_T")
 
@@ -75,17 +77,19 @@ class Assembly:
         numbers = {name: number for number, name in enumerate(meshes)}
         media = self._media()
         closed = cache(lambda name: is_closed(meshes[name]))  # many volumes may have one mesh
-        instances = tuple(self._instances(numbers, meshes))
-        self._check_clips(list(meshes.values()), instances)
+        materials = [self.known_materials[name] for name in self.materials]
+        warming = Warming(list(meshes.values()), materials)
+        instances = tuple(self._instances(numbers, meshes, warming))
+        self._check_clips(warming.meshes, instances)
         volumes = tuple(
             self._volume(number, table, meshes, numbers, list(media), closed)
             for number, table in enumerate(manifest.volumes)
         )
         return Scene(
             name=manifest.name,
-            meshes=tuple(meshes.values()),
+            meshes=tuple(warming.meshes),
             instances=instances,
-            materials=tuple(self.known_materials[name] for name in self.materials),
+            materials=tuple(warming.materials),
             bodies=tuple(self._body(number) for number in range(len(manifest.bodies))),
             media=tuple(media.values()),
             volumes=volumes,
@@ -96,6 +100,7 @@ class Assembly:
             textures=tuple(self.source.textures),
             labels={number: name for name, number in manifest.labels.items()},
             files=tuple(self.source.files),
+            notes=tuple(self.source.notes),
         )
 
     def _define_materials(self) -> None:
@@ -138,7 +143,7 @@ class Assembly:
         return {world: first, **media}
 
     def _instances(
-        self, numbers: Mapping[str, int], meshes: Mapping[str, Mesh]
+        self, numbers: Mapping[str, int], meshes: Mapping[str, Mesh], warming: Warming
     ) -> Iterable[Instance]:
         tables = self.manifest.instances
         count = sum(max(1, len(table.places)) for table in tables)
@@ -156,7 +161,7 @@ class Assembly:
             for nth, transform in enumerate(self._transforms(table, key)):
                 many = len(table.places) > 1
                 name = table.name or table.mesh
-                yield Instance(
+                instance = Instance(
                     mesh=mesh,
                     transform=_from_origin(transform, origin),
                     entity_id=next(ids),
@@ -164,6 +169,7 @@ class Assembly:
                     label=label,
                     body=self._body_number(table.body, key),
                 )
+                yield warming.warmed(instance, table.temperature)
 
     def _entity_ids(self) -> Iterator[int]:
         """The entity ids of all instances in their order; given ones may be given again."""

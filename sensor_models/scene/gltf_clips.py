@@ -279,7 +279,9 @@ class _Meshes:
         own = "" if material is None else str(self._tree["materials"][material].get("name", ""))
         look = self._looks.get(-1 if material is None else material)
         places = None
-        if look is not None and look.coordinates in attributes:
+        if look is not None and not look.coordinates:
+            places = np.zeros((len(faces), 3, 2), np.float32)
+        elif look is not None and look.coordinates in attributes:
             laid = self._accessors.floats(attributes[look.coordinates], "VEC2")
             places = laid.astype(np.float32)[faces]
         return Piece(
@@ -287,7 +289,8 @@ class _Meshes:
             faces,
             names=tuple(dict.fromkeys(name for name in (*names, own) if name)),
             material=own,
-            texture=-1 if look is None or places is None else look.texture,
+            texture=-1 if look is None or places is None else look.pictures[0],
+            maps=(-1, -1, -1) if look is None or places is None else look.pictures[1:],
             texture_places=places,
             postures=postures,
             clip_length=self._length,

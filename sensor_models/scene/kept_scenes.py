@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sensor_models.scene import kept, model
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.limits import file_inside, read_limited
-from sensor_models.scene.model import Scene, SurfaceKind, Wrap
+from sensor_models.scene.model import Scene, SurfaceKind, Use, Wrap
 
 
 def kept_scene(path: Path, manifest: bytes, allow_outside: bool) -> Scene | None:
@@ -57,5 +57,6 @@ def _scene_key(manifest: bytes, allow_outside: bool) -> str:
 _CLASSES: dict[str, Callable[..., Any]] = {
     name: kind
     for name, kind in vars(model).items()
-    if kind in (SurfaceKind, Wrap) or (isinstance(kind, type) and dataclasses.is_dataclass(kind))
+    if kind in (SurfaceKind, Use, Wrap)
+    or (isinstance(kind, type) and dataclasses.is_dataclass(kind))
 }

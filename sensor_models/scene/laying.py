@@ -6,7 +6,7 @@ onto a face along the axis of the mesh's frame that the face's normal is nearest
 walls, with its middle at the origin; its rows run along x on what faces up.
 """
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,16 @@ _TURNED = np.array([1.0, -1.0, 1.0])
 class Pictures(Protocol):
     """What reads the pictures of a manifest."""
 
-    def picture(self, name: str, key: str) -> int:
-        """The number of the texture of a picture."""
+    def look(self, table: TextureTable, key: str) -> tuple[int, int, int, int]:
+        """The numbers of the pictures of a texture, by ``Use``; -1 for none."""
+
+
+class Laid(NamedTuple):
+    """The pictures of all faces, as a mesh has them; None for none."""
+
+    textures: NDArray[np.int32] | None = None
+    maps: NDArray[np.int32] | None = None
+    places: NDArray[np.float32] | None = None
 
 
 def textures_of(
@@ -34,25 +42,35 @@ def textures_of(
     table: MeshTable,
     key: str,
     source: Pictures,
-) -> tuple[NDArray[np.int32] | None, NDArray[np.float32] | None]:
-    """The textures of all faces and where these are in them; None if there are no textures."""
+) -> Laid:
+    """The pictures of all faces and where these are in them."""
     given = [_given(piece, table, key) for piece in pieces]
-    if all(own is None and piece.texture < 0 for own, piece in zip(given, pieces, strict=True)):
-        return None, None
-    textures = np.full(len(faces), -1, np.int32)
+    if all(own is None and not _shows(piece) for own, piece in zip(given, pieces, strict=True)):
+        return Laid()
+    shown = np.full((len(faces), 4), -1, np.int32)
     places = np.zeros((len(faces), 3, 2), np.float32)
     first = 0
     for piece, own in zip(pieces, given, strict=True):
         rows = slice(first, first + len(piece.faces))
         first = rows.stop
         if own is not None:
-            textures[rows] = source.picture(own[0].image, f"{own[1]}.image")
+            shown[rows] = source.look(own[0], own[1])
             places[rows] = _laid(vertices, faces[rows], own[0].size)
-        elif piece.texture >= 0 and piece.texture_places is not None:
+        elif _shows(piece) and piece.texture_places is not None:
             known = np.asarray(np.isfinite(piece.texture_places).all(axis=(1, 2)))
-            textures[rows] = np.where(known, piece.texture, -1)
+            shown[rows] = np.where(known[:, None], [piece.texture, *piece.maps], -1)
             places[rows] = np.where(known[:, None, None], piece.texture_places, 0.0)
-    return textures, places
+    textures, maps = shown[:, 0], shown[:, 1:]
+    return Laid(
+        np.ascontiguousarray(textures) if textures.max() >= 0 else None,
+        np.ascontiguousarray(maps) if maps.max() >= 0 else None,
+        places if shown.max() >= 0 else None,
+    )
+
+
+def _shows(piece: Piece) -> bool:
+    """Whether the file has pictures for a piece."""
+    return max(piece.texture, *piece.maps) >= 0
 
 
 def _given(piece: Piece, table: MeshTable, key: str) -> tuple[TextureTable, str] | None:
@@ -61,7 +79,7 @@ def _given(piece: Piece, table: MeshTable, key: str) -> tuple[TextureTable, str]
         part = table.parts.get(name)
         if part is not None and part.texture is not None:
             return part.texture, f"{key}.parts.{name}.texture"
-    if table.texture is not None and piece.texture < 0:
+    if table.texture is not None and not _shows(piece):
         return table.texture, f"{key}.texture"
     return None
 

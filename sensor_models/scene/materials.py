@@ -128,6 +128,8 @@ def defined_material(
         source=str(table.source),
         at_radar=radar,
         emission=table.emission,
+        temperature=table.temperature,
+        emissivity=table.emissivity,
     )
 
 
@@ -277,4 +279,6 @@ def _derived(
         source=table.source or base.source,
         at_radar=base.at_radar,
         emission=table.emission or base.emission,
+        temperature=base.temperature if table.temperature is None else table.temperature,
+        emissivity=base.emissivity if table.emissivity is None else table.emissivity,
     )

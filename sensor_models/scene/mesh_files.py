@@ -2,7 +2,7 @@
 
 What a file asks for is taken from its header, or from the JSON of a glTF (``gltf_tree``), before
 anything is built from it. Of glTF the geometry, the names of nodes and materials, and the pictures
-of base colours are used (``gltf_pictures``). Descriptions of materials are removed before trimesh
+of materials are used (``gltf_pictures``). Descriptions of materials are removed before trimesh
 gets the file. What pictures are missing or damaged is logged, nothing else depends on them.
 """
 
@@ -24,7 +24,7 @@ from sensor_models.scene.gltf_clips import pieces_of_clip
 from sensor_models.scene.gltf_pictures import GltfPictures
 from sensor_models.scene.gltf_tree import check_tree, parsed_tree, plain_tree
 from sensor_models.scene.limits import MAX_VERTICES
-from sensor_models.scene.model import Texture, Wrap
+from sensor_models.scene.model import Texture, Use, Wrap
 from sensor_models.scene.obj_files import read_obj
 from sensor_models.scene.primitives import Piece
 from sensor_models.scene.stl_files import read_stl
@@ -32,8 +32,8 @@ from sensor_models.scene.stl_files import read_stl
 #: Reads a file that a mesh file refers to, by the name given there.
 ReadFile = Callable[[str], bytes]
 
-#: Pieces, their textures, and whether these are all.
-_Read = tuple[list[Piece], list[Texture], bool]
+#: Pieces, their textures, whether these are all, and what is not used.
+_Read = tuple[list[Piece], list[Texture], bool, list[str]]
 
 
 class MeshFile(NamedTuple):
@@ -41,7 +41,8 @@ class MeshFile(NamedTuple):
 
     pieces: tuple[Piece, ...]  # one for each group and material
     textures: tuple[Texture, ...] = ()  # of the pieces
-    whole: bool = True  # no picture was left out
+    whole: bool = True  # no picture was left out that may be there next time
+    notes: tuple[str, ...] = ()  # what is not used of it
 
 
 def read_mesh(data: bytes, file: Path, read_file: ReadFile) -> MeshFile:
@@ -73,7 +74,8 @@ def read_clip(data: bytes, file: Path, read_file: ReadFile, clip: str, postures:
         raise
     except Exception as error:  # a damaged file can raise anything inside of the reader
         raise MeshFileError(f"cannot be read as glTF: {error!r}") from error
-    return MeshFile(tuple(pieces), tuple(pictures.textures), pictures.whole)
+    notes = tuple(pictures.notes)
+    return MeshFile(tuple(pieces), tuple(pictures.textures), pictures.whole, notes)
 
 
 def _kept_pieces(key: str, read_file: ReadFile) -> MeshFile | None:
@@ -84,7 +86,7 @@ def _kept_pieces(key: str, read_file: ReadFile) -> MeshFile | None:
     about, arrays = found
     if not all(_is_as_then(name, digest, read_file) for name, digest in about["others"]):
         return None
-    classes = {"Piece": Piece, "Texture": Texture, "Wrap": Wrap}
+    classes = {"Piece": Piece, "Texture": Texture, "Use": Use, "Wrap": Wrap}
     return MeshFile(*kept.from_description(about["content"], arrays, classes))
 
 
@@ -108,8 +110,8 @@ def _read_anew(kind: str, key: str, data: bytes, read_file: ReadFile) -> MeshFil
         others.append((name, kept.digest_of_data(content)))
         return content
 
-    pieces, textures, whole = _READERS[kind](data, noted)
-    found = MeshFile(tuple(pieces), tuple(textures), whole)
+    pieces, textures, whole, notes = _READERS[kind](data, noted)
+    found = MeshFile(tuple(pieces), tuple(textures), whole, tuple(notes))
     if not whole:  # next time, the picture may be there; if not, that is told again
         return found
     arrays: list[NDArray[Any]] = []
@@ -127,7 +129,7 @@ def _read_ply(data: bytes, _: ReadFile) -> _Read:
     faces = sum(len(piece.faces) for piece in pieces)
     if faces < announced.get("face", 0):  # too many if some are not triangles
         raise MeshFileError(f"is cut off: {announced['face']} faces announced, {faces} there")
-    return pieces, [], True
+    return pieces, [], True, []
 
 
 def _announced(name: bytes, count: bytes, size: int) -> int:
@@ -187,7 +189,7 @@ _READERS: dict[str, Callable[[bytes, ReadFile], _Read]] = {
     "glb": _read_glb,
     "gltf": _read_gltf,
     "obj": read_obj,
-    "stl": lambda data, _: (read_stl(data), [], True),
+    "stl": lambda data, _: (read_stl(data), [], True, []),
     "ply": _read_ply,
 }
 
@@ -206,5 +208,5 @@ def _read(
     looks = {} if pictures is None else pictures.looks
     pieces = read_by_trimesh(data, kind, read_file, named=named, looks=looks)
     if pictures is None:
-        return pieces, [], True
-    return pieces, pictures.textures, pictures.whole
+        return pieces, [], True, []
+    return pieces, pictures.textures, pictures.whole, pictures.notes

@@ -14,8 +14,7 @@ more than ``TOLERABLE_LOSS``.
 
 import io
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,21 +25,16 @@ from PIL import Image
 from sensor_models.scene import primitives
 from sensor_models.scene.errors import MeshFileError, SceneError
 from sensor_models.scene.geotiff import read_geotiff
-from sensor_models.scene.kept import digest_of_data
 from sensor_models.scene.laying import textures_of
 from sensor_models.scene.limits import (
     check_formula,
     check_triangles,
     check_vertices,
-    file_inside,
-    read_limited,
 )
-from sensor_models.scene.mesh_files import MeshFile, read_clip, read_mesh
-from sensor_models.scene.model import NO_LABEL, Brdf, Mesh, Texture
-from sensor_models.scene.pictures import MOST_TEXELS_OF_SCENE, texture_of
+from sensor_models.scene.model import NO_LABEL, Mesh
 from sensor_models.scene.primitives import Floats, Piece
 from sensor_models.scene.schema import FaceRange, Heightmap, MeshTable, Part
-from sensor_models.scene.worlds.formats import REFUSE
+from sensor_models.scene.source import Source
 
 #: From y up to z up: x stays, y becomes z.
 _Y_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
@@ -56,99 +50,6 @@ LEAST_LOSS = 1e-5
 TOLERABLE_LOSS = 1e-3
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass
-class Source:
-    """The manifest that meshes belong to, which files it may use, and which were read."""
-
-    manifest: Path
-    allow_outside: bool
-    material_index: Callable[[str, str], int]  # name and key -> index, entered on first use
-    is_material: Callable[[str], bool]
-    label_number: Callable[[str, str], int]  # name and key -> number
-    files: list[Path] = field(default_factory=list)
-    digests: dict[Path, str] = field(default_factory=dict)  # of the files except the manifest
-    #: Meshes that a reader of worlds has made, by the names that the manifest has for them.
-    made: Mapping[str, Piece] = field(default_factory=dict)
-    #: Tables of bidirectional reflectance, likewise, by wavelength.
-    made_brdfs: Mapping[str, Mapping[float, Brdf]] = field(default_factory=dict)
-    doubtful: bool = False  # something was logged that should be logged again next time
-    triangles: int = 0
-    vertices: int = 0
-    textures: list[Texture] = field(default_factory=list)  # of all meshes
-    _contents: dict[tuple[Any, ...], MeshFile] = field(default_factory=dict)
-    _texture_numbers: dict[tuple[Any, ...], int] = field(default_factory=dict)
-
-    def read(self, name: str, key: str, folder: Path | None = None) -> tuple[Path, bytes]:
-        """Read a file that the manifest, or a file in ``folder``, refers to."""
-        if folder is not None:
-            name = str(folder / name)
-        file = file_inside(name, key, self.manifest, self.allow_outside)
-        if file not in self.files:
-            self.files.append(file)
-        data = read_limited(file, key, self.manifest)
-        self.digests[file] = digest_of_data(data)
-        return file, data
-
-    def pieces(self, table: MeshTable, key: str) -> list[Piece]:
-        """The pieces of a mesh file, which is read only once for all meshes made from it."""
-        name = str(table.file)
-        if name in self.made:
-            return [self.made[name]]
-        file, data = self.read(name, key)
-        own = file, table.clip, table.postures
-        if own not in self._contents:
-
-            def read_file(other: str) -> bytes:
-                return self.read(other, key, file.parent)[1]
-
-            try:
-                self._contents[own] = (
-                    read_mesh(data, file, read_file)
-                    if table.clip is None
-                    else read_clip(data, file, read_file, table.clip, table.postures or 0)
-                )
-            except MeshFileError as error:
-                raise SceneError(self.manifest, key, f"{name} {error}") from error
-        pieces, textures, whole = self._contents[own]
-        self.doubtful |= not whole
-        numbers = [self.texture_number(texture, key) for texture in textures]
-        return [
-            piece if piece.texture < 0 else replace(piece, texture=numbers[piece.texture])
-            for piece in pieces
-        ]
-
-    def brdfs(self, name: str, key: str) -> Mapping[float, Brdf]:
-        """The tables of bidirectional reflectance in a file, by wavelength."""
-        if name in self.made_brdfs:
-            return self.made_brdfs[name]
-        from sensor_models.scene.openmaterial.documents import parsed
-        from sensor_models.scene.openmaterial.tables import Verdict, brdfs_of
-
-        file, data = self.read(name, key)
-        return brdfs_of(parsed(data, file), Verdict(REFUSE))
-
-    def picture(self, name: str, key: str) -> int:
-        """The number of the texture of a picture that the manifest names."""
-        _, data = self.read(name, key)
-        try:
-            return self.texture_number(texture_of(data, name), key)
-        except MeshFileError as error:
-            raise SceneError(self.manifest, key, str(error)) from error
-
-    def texture_number(self, texture: Texture, key: str) -> int:
-        """The number of a texture, which is entered on first use."""
-        content = digest_of_data(texture.pixels.tobytes())
-        own = (content, texture.pixels.shape, texture.factor, texture.wrap)
-        if own not in self._texture_numbers:
-            self._texture_numbers[own] = len(self.textures)
-            self.textures.append(texture)
-            taken = sum(known.pixels[..., 0].size for known in self.textures)
-            if taken > MOST_TEXELS_OF_SCENE:
-                reason = f"has pictures of {taken} texels with those before it, a scene may have"
-                raise SceneError(self.manifest, key, f"{reason} {MOST_TEXELS_OF_SCENE}")
-        return self._texture_numbers[own]
 
 
 def build_mesh(name: str, table: MeshTable, source: Source, needs_material: bool) -> Mesh:
@@ -167,7 +68,7 @@ def build_mesh(name: str, table: MeshTable, source: Source, needs_material: bool
     _check_parts(table, pieces, key, source.manifest)
     corners, faces = _joined(pieces)
     placed = _placed(corners, table)
-    face_texture, texture_places = textures_of(pieces, placed, faces, table, key, source)
+    laid = textures_of(pieces, placed, faces, table, key, source)
     vertices, origin = _single(placed, source, key)
     postures = _postures(pieces, origin, table, key, source)
     labels = np.concatenate([_labels_of(piece, table, key, source) for piece in pieces])
@@ -179,8 +80,9 @@ def build_mesh(name: str, table: MeshTable, source: Source, needs_material: bool
         face_label=labels if (labels != NO_LABEL).any() else None,
         vertex_normals=vertex_normals(vertices, faces) if table.smooth else None,
         origin=origin,
-        face_texture=face_texture,
-        texture_places=texture_places,
+        face_texture=laid.textures,
+        face_maps=laid.maps,
+        texture_places=laid.places,
         postures=postures,
         clip_length=pieces[0].clip_length,
     )

@@ -29,14 +29,35 @@ class Wrap(IntEnum):
     mirror = 2
 
 
+class Use(IntEnum):
+    """What the three numbers of each texel of a picture on a surface say.
+
+    color       of the material, in its place: sRGB
+    roughness   nothing, then the roughness (the root of α) and the share of metal, as linear bytes;
+                the first factor is 1 if only roughness is told, 2 if only metal is, 3 for both
+    normals     normals by the face, from -1 to 1, as linear bytes: along u, against v, up
+    emission    colour of the light that it sends by itself: sRGB
+    """
+
+    color = 0
+    roughness = 1
+    normals = 2
+    emission = 3
+
+
 @dataclass(frozen=True)
 class Texture:
-    """A picture of what a surface sends back diffusely, in place of the colour of its material."""
+    """A picture on a surface, which says what that is like from place to place.
+
+    ``factor`` multiplies its numbers as linear ones: of ``emission`` it is the luminance of white
+    in cd/m2, of ``normals`` it scales how far they lean.
+    """
 
     name: str
-    pixels: NDArray[np.uint8]  # (rows, columns, 3), sRGB; the first row is at v = 0
-    factor: tuple[float, float, float] = (1.0, 1.0, 1.0)  # of the colours as linear light
+    pixels: NDArray[np.uint8]  # (rows, columns, 3); the first row is at v = 0
+    factor: tuple[float, float, float] = (1.0, 1.0, 1.0)
     wrap: tuple[Wrap, Wrap] = (Wrap.repeat, Wrap.repeat)  # along columns, along rows
+    use: Use = Use.color
 
 
 @dataclass(frozen=True)
@@ -55,6 +76,8 @@ class Mesh:
     vertex_normals: NDArray[np.float32] | None = None  # (n, 3), for interpolated normals
     origin: tuple[float, float, float] = (0.0, 0.0, 0.0)  # m
     face_texture: NDArray[np.int32] | None = None  # (m,), index into Scene.textures; -1 for none
+    #: Likewise of roughness, normals and emission, (m, 3), with the same places in them.
+    face_maps: NDArray[np.int32] | None = None
     #: Of the corners of each face, (m, 3, 2): u, v; from 0 to 1 over the columns, and the rows.
     texture_places: NDArray[np.float32] | None = None
     #: Of a mesh that changes its shape, (k, n, 3): vertices at k evenly spaced times of its clip,
@@ -241,6 +264,8 @@ class Material:
     source: str = ""  # where the numbers come from, or "estimate"
     at_radar: dict[float, RadarParameters] = field(default_factory=dict)  # likewise, longer waves
     emission: tuple[tuple[float, float], ...] = ()  # of a lamp: (wavelength in m, W/m2/sr/m)
+    temperature: float | None = None  # K; None: that of the air
+    emissivity: float | None = None  # at thermal wavelengths; None: that of its kind
 
     def at(self, wavelength: float) -> SurfaceParameters:
         """The numbers for light; ``ParameterError`` if no band holds the wavelength."""
@@ -330,6 +355,8 @@ class Sky:
     sun_direction: tuple[float, float, float] = (0.3, 0.2, 0.93)  # toward the sun
     sun_spectrum: tuple[tuple[float, float], ...] = ()
     sky_spectrum: tuple[tuple[float, float], ...] = ()
+    air_temperature: float = 288.15  # K
+    zenith_emissivity: float = 1.0  # of the air straight up, at thermal wavelengths
 
 
 @dataclass(frozen=True)
@@ -349,6 +376,7 @@ class Scene:
     sky: Sky = field(default_factory=Sky)
     textures: tuple[Texture, ...] = ()
     labels: dict[int, str] = field(default_factory=dict)  # names of semantic labels
+    notes: tuple[str, ...] = ()  # what is not used of its files
     files: tuple[Path, ...] = ()  # everything it was read from, for its digest
 
     @property

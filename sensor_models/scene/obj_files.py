@@ -27,8 +27,8 @@ from sensor_models.scene.limits import (
     refuse_parts_above_limit,
     refuse_vertices_above_limit,
 )
-from sensor_models.scene.model import Texture
-from sensor_models.scene.mtl_files import textures_of
+from sensor_models.scene.model import Texture, Use
+from sensor_models.scene.mtl_files import looks_of
 from sensor_models.scene.primitives import Piece
 
 #: The longest line, with its continuations; a polygon of 100,000 corners takes 2 MB.
@@ -39,10 +39,12 @@ _Key = tuple[str, str, str]
 _Corners = tuple["array[int]", "array[int]", "array[int]"]
 
 
-def read_obj(
-    data: bytes, read_file: Callable[[str], bytes]
-) -> tuple[list[Piece], list[Texture], bool]:
-    """The pieces of a file, in the order of their first faces, their textures, and if all are."""
+#: Pieces, their textures, whether these are all, and what is not used.
+_Read = tuple[list[Piece], list[Texture], bool, list[str]]
+
+
+def read_obj(data: bytes, read_file: Callable[[str], bytes]) -> _Read:
+    """The pieces of a file, in the order of their first faces, with their textures."""
     reader = _Reader()
     for number, line in _lines(data):
         try:
@@ -131,20 +133,32 @@ class _Reader:
             for k in range(1, len(places) - 1):
                 all_of.extend((places[0], places[k], places[k + 1]))
 
-    def pieces(self, read_file: Callable[[str], bytes]) -> tuple[list[Piece], list[Texture], bool]:
-        """The pieces, each with the vertices that its faces use, their textures, if all are."""
+    def pieces(self, read_file: Callable[[str], bytes]) -> _Read:
+        """The pieces, each with the vertices that its faces use, and their textures."""
         places = np.array(self._places, np.float64).reshape(-1, 3)
-        laid = {key[2] for key, corners in self._corners.items() if max(corners[2]) >= 0}
-        textures, whole = textures_of(self._libraries, laid, read_file) if laid else ({}, True)
-        numbers = {name: number for number, name in enumerate(textures)}
+        # Files without coordinates of textures do without libraries, which are often missing.
+        laid = any(max(corners[2]) >= 0 for corners in self._corners.values())
+        used = {key[2] for key in self._corners if key[2]}
+        library = looks_of(self._libraries if laid else [], used, read_file)
+        textures: list[Texture] = []
         found = []
         for key, (vertices, normals, coordinates) in self._corners.items():
             piece = _piece(key, places, np.array(vertices, np.int64), np.array(normals, np.int64))
-            if key[2] in numbers:
-                laid_by = self._texture_places(np.array(coordinates, np.int64))
-                piece = replace(piece, texture=numbers[key[2]], texture_places=laid_by)
+            laid_by = self._texture_places(np.array(coordinates, np.int64))
+            known = bool(np.isfinite(laid_by).any())
+            look = library.looks.get(key[2], {})
+            shown = [-1, -1, -1, -1]
+            for use, texture in look.items():
+                # Light of one texel needs no coordinates.
+                if known or texture.pixels.size == 3:
+                    shown[use] = len(textures)
+                    textures.append(texture)
+            if max(shown) >= 0:
+                laid_by = laid_by if known else np.zeros_like(laid_by)
+                maps = shown[1], shown[2], shown[3]
+                piece = replace(piece, texture=shown[Use.color], maps=maps, texture_places=laid_by)
             found.append(piece)
-        return found, list(textures.values()), whole
+        return found, textures, library.whole, library.notes
 
     def _texture_places(self, corners: NDArray[np.int64]) -> NDArray[np.float32]:
         """Where corners are in their texture, NaN for faces that do not say it; v goes down."""

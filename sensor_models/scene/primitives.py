@@ -61,6 +61,7 @@ class Piece:
     properties: dict[str, NDArray[Any]] = field(default_factory=dict)  # "vertex.NAME", "face.NAME"
     material: str = ""  # the name of its own material in a file
     texture: int = -1  # which of the textures of its file; -1 for none
+    maps: tuple[int, int, int] = (-1, -1, -1)  # likewise, of roughness, normals and emission
     #: Of the corners of each face, (m, 3, 2): where in the texture they are.
     texture_places: NDArray[np.float32] | None = None
     postures: Floats | None = None  # (k, n, 3): vertices at evenly spaced times of a clip

@@ -72,6 +72,12 @@ class SkyTable(Table):
     sun_direction: Vector = doc("toward the sun", (0.3, 0.2, 0.93))
     sun_spectrum: Spectrum = doc("pairs of wavelength in m and irradiance in W/m2/m", ())
     sky_spectrum: Spectrum = doc("pairs of wavelength in m and radiance in W/m2/sr/m", ())
+    air_temperature: float = doc("K, for thermal cameras", 288.15, ge=150.0, le=400.0)
+    relative_humidity: Share = doc("of the air, for thermal cameras", 0.5)
+    zenith_temperature: float | None = doc(
+        "K, that a clear sky straight up seems to have at 8 to 14 um; without it by humidity",
+        ge=0.0, le=400.0,
+    )  # fmt: skip
 
     @model_validator(mode="after")
     def _check_values(self) -> "SkyTable":
@@ -125,6 +131,10 @@ class MaterialTable(Table):
     emission: Spectrum = doc(
         "pairs of wavelength in m and radiance in W/m2/sr/m, of a lamp; for cameras", ()
     )
+    temperature: float | None = doc(
+        "K, for thermal cameras; without it that of the air", gt=0.0, le=5000.0
+    )
+    emissivity: Share | None = doc("at thermal wavelengths; without it that of its kind")
     source: Name | None = doc('where the numbers come from, or "estimate"')
     surface: Annotated[tuple[Surface, ...], Array] = doc("one set for each known band", ())
     brdf: Annotated[tuple[Name, ...], Array] = doc(
@@ -140,8 +150,21 @@ class MaterialTable(Table):
 class TextureTable(Table):
     """A picture for cameras, laid along the axis that a face faces most, its middle at 0."""
 
-    image: Name = doc("png or jpeg, relative to the manifest", ...)
+    image: Name | None = doc("colours: png or jpeg, relative to the manifest")
     size: Size2 = doc("of the picture on the surface, m; it is repeated", ...)
+    roughness: Name | None = doc("grey picture of the roughness of coats and metals, black: 0")
+    metal: Name | None = doc("grey picture of the share of bare metal")
+    normals: Name | None = doc("picture of normals: red along the columns, green up, blue out")
+    lean: float = doc("factor of how far these lean", 1.0, ge=-100.0, le=100.0)
+    emission: Name | None = doc("picture of the colours of light that the surface sends")
+    luminance: float = doc("of white in that, cd/m2", 1.0, ge=0.0, le=1e9)
+
+    @model_validator(mode="after")
+    def _check_pictures(self) -> "TextureTable":
+        kinds = ("image", "roughness", "metal", "normals", "emission")
+        if all(getattr(self, kind) is None for kind in kinds):
+            raise ValueError(f"names no picture, allowed are {', '.join(kinds)}")
+        return self
 
 
 class Part(Table):
@@ -255,6 +278,10 @@ class MeshTable(Table):
     smooth: bool = doc("interpolate normals between vertices", False)
     material: Name | None = doc("where no part or face says otherwise")
     texture: TextureTable | None = doc("where no part or file says otherwise")
+    luminance: float = doc(
+        "factor of the light that the file's materials send by themselves: cd/m2 of its white",
+        1.0, ge=0.0, le=1e9,
+    )  # fmt: skip
     parts: dict[Name, Part] = doc("by the file's names of groups or materials", {})
     faces: Annotated[tuple[FaceRange, ...], Array] = ()
     vertex_labels: Name | None = doc("vertex property with label numbers; a face has its first's")
@@ -313,6 +340,10 @@ class InstanceTable(Pose):
     name: str = ""
     entity_id: Integer32 | None = doc("without it, the next number that is free, from 1 on")
     label: Name | None = None
+    temperature: float | None = doc(
+        "K, of all of it, for thermal cameras; without it that of its materials",
+        gt=0.0, le=5000.0,
+    )  # fmt: skip
     body: Name | None = doc("the body that carries it")
     scale: Scale = doc("one factor, or one for each axis of the mesh", (1.0, 1.0, 1.0))
     places: Annotated[tuple[Place, ...], Array] = doc("many copies, each with its entity id", ())

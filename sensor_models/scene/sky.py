@@ -10,6 +10,13 @@ Sky                 L = E0 sin(h) (1 - exp(-m (tau_R + tau_A))) / (2 pi): half o
                     scatters out of the beam comes down, from all directions alike.
 Overcast            no sun; L = E0 sin(h) / 4 / pi: clouds let a quarter through, in no colour.
 
+Thermal             A clear sky straight up has at 8 to 14 um the emissivity
+                    e = 0.24 + 2.98e-8 p² exp(3000 K / T), at most 1 (Idso 1981), with the
+                    temperature T of the air and the pressure p of its water vapour in hPa,
+                    p = r 6.112 exp(17.62 t / (243.12 + t)), t in °C (Magnus; WMO 2008); or what a
+                    given temperature at the zenith makes of it, e = ∫B(T_z) dλ / ∫B(T) dλ. Under
+                    clouds e is 1. ``light.thermal`` has the rest.
+
 Deviations: no gas absorbs (in reality water vapour absorbs 900-980 nm and 1350-1450 nm), and the
 sky has the same brightness everywhere. This is an estimate, not a radiative transfer.
 """
@@ -17,13 +24,11 @@ sky has the same brightness everywhere. This is an estimate, not a radiative tra
 import math
 
 from sensor_models.scene.model import Sky
+from sensor_models.scene.planck import BOLTZMANN, LIGHT_SPEED, PLANCK, band_radiance
 from sensor_models.scene.schema import SkyTable
 
 Spectrum = tuple[tuple[float, float], ...]
 
-PLANCK = 6.62607015e-34  # J s
-BOLTZMANN = 1.380649e-23  # J/K
-LIGHT_SPEED = 299_792_458.0  # m/s
 SUN_TEMPERATURE = 5772.0  # K
 SUN_SOLID_ANGLE = 6.794e-5  # sr
 
@@ -31,6 +36,9 @@ SUN_SOLID_ANGLE = 6.794e-5  # sr
 WAVELENGTHS = tuple(nanometres * 1e-9 for nanometres in range(380, 1701, 20))
 
 _HAZE = 0.1
+
+#: The band that the emissivity of a clear sky is known for, m.
+WINDOW = 8e-6, 14e-6
 
 
 def sky_of(table: SkyTable) -> Sky:
@@ -42,7 +50,22 @@ def sky_of(table: SkyTable) -> Sky:
         sun_direction=(x, y, z),
         sun_spectrum=table.sun_spectrum or sun,
         sky_spectrum=table.sky_spectrum or light,
+        air_temperature=table.air_temperature,
+        zenith_emissivity=zenith_emissivity_of(table),
     )
+
+
+def zenith_emissivity_of(table: SkyTable) -> float:
+    """The emissivity of the sky straight up at 8 to 14 um."""
+    air = table.air_temperature
+    if table.zenith_temperature is not None:
+        share = band_radiance(*WINDOW, table.zenith_temperature) / band_radiance(*WINDOW, air)
+        return min(share, 1.0)
+    if table.preset == "overcast":
+        return 1.0
+    celsius = air - 273.15
+    pressure = table.relative_humidity * 6.112 * math.exp(17.62 * celsius / (243.12 + celsius))
+    return min(0.24 + 2.98e-8 * pressure**2 * math.exp(3000.0 / air), 1.0)
 
 
 def sunlight_above_air(wavelength: float) -> float:

@@ -78,14 +78,16 @@ def _geometries(scene: Any, named: bool, looks: Mapping[int, Look]) -> Iterator[
         properties = _properties(geometry, len(faces))
         look = looks.get(number)
         places = None if look is None else _texture_places(properties, look, faces)
-        texture = -1 if look is None or places is None else look.texture
-        yield Piece(vertices, faces, names, properties, material, texture, places)
+        shown = (-1, -1, -1, -1) if look is None or places is None else look.pictures
+        yield Piece(vertices, faces, names, properties, material, shown[0], shown[1:], places)
 
 
 def _texture_places(
     properties: dict[str, Any], look: Look, faces: NDArray[np.int64]
 ) -> NDArray[np.float32] | None:
     """Where the corners of faces are in their texture, which is no property any more."""
+    if not look.coordinates:  # of one texel
+        return np.zeros((len(faces), 3, 2), np.float32)
     values = properties.pop(f"vertex._{look.coordinates}", None)
     if values is None or values.ndim != 2 or values.shape[1] != 2:
         return None

@@ -36,6 +36,7 @@ from sensor_models.camera.ccd.colors import Colors
 from sensor_models.camera.ccd.mosaic import CELLS, demosaiced
 from sensor_models.camera.ccd.optics import lens_of, vignetting
 from sensor_models.camera.ccd.parameters import (
+    RAW,
     Bayer,
     ChipParameters,
     ColorParameters,
@@ -55,20 +56,23 @@ from sensor_models.camera.ccd.responses import (
     wavelengths_of,
 )
 from sensor_models.camera.ccd.sharing import SharedLight, unshared
+from sensor_models.camera.ccd.thermal import Heat, ThermalParameters, check_thermal
 from sensor_models.camera.lens import kernel_lens, unit_rays
 from sensor_models.core.random import stream_key
 from sensor_models.kernels.camera.ccd import aberrations, chip, exposure
 from sensor_models.kernels.camera.ways import Lens
 from sensor_models.kernels.light.paths import LIMITS
 from sensor_models.light.scenery import Scenery
+from sensor_models.light.thermal import ThermalScenery
 from sensor_models.scene.history import MovingBodies
+from sensor_models.scene.planck import simpson
 from sensor_models.scene.tracing import RayScene
 from sensor_models.threads.pool import Pool
 
 Floats = NDArray[np.float64]
 
 #: Names of the random streams: around points, instants of rays, the noise of the chip.
-TERMS = ("light", "instant", "noise", "dsnu", "prnu")
+TERMS = ("light", "instant", "noise", "dsnu", "prnu", "thermal")
 #: Exposure of light that is measured to find one, s.
 PROBED_EXPOSURE = 1.0
 #: The greatest exposure where nobody says so, s.
@@ -101,6 +105,7 @@ class CcdCamera:
         light: LightParameters | None = None,
         auto: AutoExposureParameters | None = None,
         colors: ColorParameters | None = None,
+        thermal: ThermalParameters | None = None,
         *,
         seed: int = 0,
         identity: str = "CcdCamera",
@@ -110,15 +115,19 @@ class CcdCamera:
         self.sensor = sensor or ChipParameters()
         self.lighting = light or LightParameters()
         self.auto = auto or AutoExposureParameters()
-        self.wavelengths = wavelengths_of(self.picture.infrared_filter)
+        self.thermal = thermal or ThermalParameters()
         self._emva = self.sensor.model == SensorModel.emva
+        check_thermal(self.thermal, self.picture, self.sensor)
+        self.wavelengths = wavelengths_of(self.picture.infrared_filter, self.thermal)
         self.response = self._response(filters)
+        self.heat = Heat(self.thermal, self.response, self.wavelengths, self.largest)
         gains = [each.gain for each in filters[: self.picture.bands]]
         missing = [1.0] * (self.picture.bands - len(gains))
         self._gains = self.picture.gain * np.array([*gains, *missing])
         self.processing = Processing(
-            colors or ColorParameters(), self.picture, self.sensor, self.largest, self._gains
-        )
+            RAW if self.thermal.on else colors or ColorParameters(),
+            self.picture, self.sensor, self.largest, self._gains,
+        )  # fmt: skip
         self._keys = np.array([stream_key(seed, identity, term) for term in TERMS])
         factor = self.optics.sample_factor
         self.directions = self._rays(factor).reshape(-1, 3)
@@ -131,6 +140,8 @@ class CcdCamera:
     @property
     def follows_light(self) -> bool:
         """Whether the exposure follows the light where nobody says how long it is."""
+        if self.thermal.shows_temperature:
+            return False
         return self.auto.on or self.picture.exposure_time == 0.0
 
     def auto_exposure(self) -> AutoExposure:
@@ -168,6 +179,7 @@ class CcdCamera:
             replace(self.picture, motion_samples=1),
             self.sensor,
             light=LightParameters(rays=1, depth=0, sharing=Sharing.none),
+            thermal=self.thermal,
         )
 
     def flow_lens(self) -> Lens:
@@ -184,7 +196,12 @@ class CcdCamera:
     def scenery(self, rays: RayScene) -> Scenery:
         """The light of a scene at the wavelengths of the camera."""
         if self._scenery is None or self._scenery.scene is not rays.scene:
-            self._scenery = Scenery(rays.scene, _in_eights(self.wavelengths, "edge"))
+            places, own = _in_eights(self.wavelengths, "edge"), self.thermal
+            self._scenery = (
+                ThermalScenery(rays.scene, places, own.air_temperature)
+                if own.on
+                else Scenery(rays.scene, places)
+            )
         return self._scenery
 
     def expose(
@@ -322,6 +339,10 @@ class CcdCamera:
         numbers = np.zeros((height * width, 1 if mosaic else bands), np.float32)
         lost = np.zeros(height, np.int64)
         flat = np.ascontiguousarray(light.reshape(-1, bands))
+        if self.thermal.on:
+            flat = self.heat.noisy(pool, flat, self._keys[5], frame, width)
+        if self.thermal.shows_temperature:
+            return self.heat.numbers(flat.reshape(light.shape))
         known = colors or self.colors(light)
         job = self._chip(frame, exposure_time or self._exposure_for(light, known))
         pool.run(chip.develop, job, flat, self.vignette, numbers, lost)
@@ -368,9 +389,10 @@ class CcdCamera:
     def _response(self, filters: tuple[FilterParameters, ...]) -> Floats:
         """The response of each band to radiance, (bands, wavelengths)."""
         optics, places = self.optics, self.wavelengths
-        bands = responses(self.picture.bands, filters, places)
+        thermal = self.thermal.on
+        bands = responses(self.picture.bands, filters, places, thermal)
         lens = math.pi * optics.lens_transmission / (4.0 * optics.stops**2)
-        weights = lens * trapezoid(places) * bands
+        weights = lens * (simpson(places) if thermal else trapezoid(places)) * bands
         if self._emva:
             weights = weights * electrons_per_joule(self.sensor, places) * optics.pixel_area
         return np.ascontiguousarray(weights)
@@ -426,7 +448,7 @@ class CcdCamera:
             dsnu=own.dsnu,
             prnu=own.prnu,
             cell=np.array(cell, np.int64).reshape(-1, 2),
-            keys=self._keys[2:],
+            keys=self._keys[2:5],
         )
 
 

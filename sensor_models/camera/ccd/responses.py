@@ -1,7 +1,8 @@
 """How strongly the bands of a camera respond to light of some wavelength.
 
-Curves are sampled at 31 wavelengths: 400 to 700 nm, or to 1000 nm without an infrared filter.
-Integrals are sums of trapezoids; outside of its samples a curve is 0.
+Curves are sampled at 31 wavelengths: 400 to 700 nm, or to 1000 nm without an infrared filter, or
+over the band of a thermal camera. Integrals are sums of trapezoids, or by Simpson's rule where
+bodies shine by themselves, as Planck's law is smooth; outside of its samples a curve is 0.
 """
 
 from collections.abc import Sequence
@@ -10,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sensor_models.camera.ccd.parameters import ChipParameters, FilterParameters
+from sensor_models.camera.ccd.thermal import ThermalParameters
 from sensor_models.core.quantities import ParameterError
-from sensor_models.scene.sky import LIGHT_SPEED, PLANCK
+from sensor_models.scene.planck import LIGHT_SPEED, PLANCK
 
 Floats = NDArray[np.float64]
 
@@ -20,8 +22,10 @@ SAMPLES = 31
 USUAL_MIDDLES, USUAL_WIDTH = (600e-9, 540e-9, 460e-9), 40e-9
 
 
-def wavelengths_of(infrared_filter: bool) -> Floats:
+def wavelengths_of(infrared_filter: bool, thermal: ThermalParameters) -> Floats:
     """The wavelengths that spectra are sampled at, m."""
+    if thermal.on:
+        return np.linspace(*thermal.wavelength, SAMPLES)
     return np.linspace(400e-9, 700e-9 if infrared_filter else 1000e-9, SAMPLES)
 
 
@@ -48,19 +52,25 @@ def curve_of(text: str, name: str) -> Floats:
     return curve
 
 
-def responses(count: int, filters: Sequence[FilterParameters], places: Floats) -> Floats:
-    """The share of light that the filter of each band lets through, (count, wavelengths)."""
+def responses(
+    count: int, filters: Sequence[FilterParameters], places: Floats, thermal: bool = False
+) -> Floats:
+    """The share of light that the filter of each band lets through, (count, wavelengths).
+
+    The usual filters of three bands are for the visible.
+    """
     given = [*filters, *[FilterParameters()] * (count - len(filters))]
-    return np.array([_passed(number, count, given[number], places) for number in range(count)])
+    usual = count == 3 and not thermal
+    return np.array([_passed(number, usual, given[number], places) for number in range(count)])
 
 
-def _passed(number: int, count: int, own: FilterParameters, places: Floats) -> Floats:
+def _passed(number: int, usual: bool, own: FilterParameters, places: Floats) -> Floats:
     if own.curve:
         known, values = curve_of(own.curve, f"sensor.filter_{number + 1}.curve").T
         return np.asarray(np.interp(places, known, values, left=0.0, right=0.0))
     middle, width = own.center, own.width
     if width == 0.0:
-        if count != 3:
+        if not usual:
             return np.ones(len(places))
         middle, width = USUAL_MIDDLES[number], USUAL_WIDTH
     return np.asarray(np.exp(-0.5 * ((places - middle) / width) ** 2))

@@ -25,6 +25,7 @@ from sensor_models.camera.ccd.parameters import (
     OpticsParameters,
     PictureParameters,
 )
+from sensor_models.camera.ccd.thermal import ThermalParameters
 from sensor_models.camera.flow import (
     FirstHits,
     FlowFileOutput,
@@ -142,6 +143,7 @@ def ccd_camera_of(parameters: Groups, seed: int, identity: str) -> CcdCamera:
         parameters.of(LightParameters, "light"),
         parameters.of(AutoExposureParameters, "auto_exposure"),
         parameters.of(ColorParameters),
+        parameters.of(ThermalParameters, "thermal"),
         seed=seed,
         identity=identity,
     )
@@ -211,6 +213,7 @@ class CcdCameraSensor(SeeingSensor):
             **pose_of(self._mount, frame.body)._asdict(),
             "exposure": frame.exposure,
             **(colors.facts() if camera.processing.has_colors else {}),
+            **camera.heat.facts(),
             **unknown,
             **({"invalid": dark} if dark else {}),
             **{f"lost_{n}": int(c) for n, c in zip(LIMIT_NAMES, seen.lost, strict=True) if c},
@@ -321,6 +324,7 @@ CCD_CAMERA = SensorSpec(
         Group(LightParameters, "light"),
         Group(AutoExposureParameters, "auto_exposure"),
         Group(ColorParameters),
+        Group(ThermalParameters, "thermal"),
         Group(LabelParameters),
         Group(FlowParameters, "flow"),
         Group(PlacementParameters),

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from sensor_models.scene.errors import MeshFileError, SceneError
 from sensor_models.scene.gltf_accessors import Accessors
+from sensor_models.scene.gltf_pictures import unused_looks
 from sensor_models.scene.gltf_tree import is_split_of, parsed_tree, plain_tree
 from sensor_models.scene.openmaterial.sheets import thickened
 from sensor_models.scene.primitives import Piece
@@ -37,6 +38,8 @@ Floats = NDArray[np.float64]
 
 #: From y up to z up.
 _UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
+#: What looks of materials have that is no mean colour.
+_UNREAD = ("metallicRoughnessTexture", "normalTexture", "emissiveTexture", "emissiveFactor")
 #: Where the vertices are in an assignment texture.
 _PLACES = "_TEXCOORD_0"
 _TRIANGLES, _STRIP, _FAN = 4, 5, 6
@@ -83,6 +86,7 @@ class _Reader:
         lights = tree.get("extensions", {}).get("KHR_lights_punctual", {}).get("lights", [])
         if lights:
             self.world.notes.append(f"lights: {len(lights)} left out")
+        self.world.notes += unused_looks(tree, _UNREAD)
 
     # ---- nodes -----------------------------------------------------------------------------------
 

@@ -42,6 +42,12 @@ INPUTS = {
     "transmission": ("transmission_weight", "transmission"),
     "ior": ("ior", "glass_ior", "specular_ior", "specular_IOR"),
 }
+#: Inputs whose pictures, or light, are not taken.
+MAPS = (
+    *("roughness", "metallic", "normal", "normalmap_texture", "occlusion", "ORM_texture"),
+    *("reflectionroughness_texture", "metallic_texture"),
+    *("emissiveColor", "emissive_color_texture", "emission_color"),
+)
 _MOST_PLACES = 2**20
 _MOST_PRIMS = 2**21
 
@@ -331,6 +337,8 @@ class Stage:
             if key not in self._looks:
                 self._looks[key] = len(self.looks)
                 self.looks.append(look or _look(material))
+                for name in self.looks[-1].pop("maps", ()):
+                    self.note(f"maps {name} of materials", material.GetPrim())
             found.append(self._looks[key])
         return found
 
@@ -436,9 +444,20 @@ def _look(material: Any) -> dict[str, Any]:
             if shader_input:
                 _take(look["values"], quantity, shader_input)
                 break
+    look["maps"] = [name for name in MAPS if _says(shader.GetInput(name))]
     if shader.GetInput("enable_opacity") and not shader.GetInput("enable_opacity").Get():
         look["values"].pop("opacity", None)
     return look
+
+
+def _says(shader_input: Any) -> bool:
+    """Whether an input has a picture, or a colour that is not black."""
+    value = shader_input.Get(TIME) if shader_input else None
+    if isinstance(value, Gf.Vec3f):
+        return bool(max(value) > 0.0 or shader_input.HasConnectedSource())
+    if isinstance(value, Sdf.AssetPath):
+        return bool(value.path)
+    return bool(shader_input) and shader_input.HasConnectedSource()
 
 
 def _take(values: dict[str, Any], quantity: str, shader_input: Any) -> None:

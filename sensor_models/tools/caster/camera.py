@@ -66,6 +66,8 @@ def photograph(
     """
     if not parts.bands:
         raise ParameterError(f"{parts.directory}: parts without bands have no reflectances to see")
+    if camera.thermal.on:
+        raise ParameterError("thermal.on = true: pictures of parts are of sunlight alone")
     view = _rays_of(camera, position, orientation)
     ideal = cast(parts, view, pool, progress)
     dark = Scene(name="sky", meshes=(), instances=(), materials=(), sky=sky)

@@ -2,8 +2,8 @@
 
 ``python -m sensor_models.tools.pictures.ccd_command FOLDER`` writes them all: the yard at noon, at
 dusk and in fog, and all included scenes so; without and with vignetting and distortion; by a
-rolling shutter; and its flow in the usual colours. The camera has its defaults but for its lens,
-and sees with several rays a pixel.
+rolling shutter; its flow in the usual colours; the crossing by its heat; and plates with all maps.
+The camera has its defaults but for its lens, and sees with several rays a pixel.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from sensor_models.camera.ccd.parameters import (
     PictureParameters,
     Shutter,
 )
+from sensor_models.camera.ccd.thermal import ThermalOutput, ThermalParameters
 from sensor_models.camera.flow import FirstHits, FlowParameters, Instants, flow_between
 from sensor_models.scene.manifest import load_scene, manifest_path, read_manifest
 from sensor_models.scene.model import Medium, Scene
@@ -30,6 +31,7 @@ from sensor_models.scene.schema import SkyTable
 from sensor_models.scene.sky import sky_of
 from sensor_models.scene.tracing import RayScene
 from sensor_models.scene.weather import absorption_by_visibility
+from sensor_models.tools.pictures.map_plates import plates
 from sensor_models.tools.pictures.view import (
     Camera,
     daylight,
@@ -46,7 +48,9 @@ VIEW = Camera((-14.0, -22.0, 8.4), (1.6, 0.6, 1.2), math.radians(62.0))
 LOW = Camera((-12.0, -10.0, 1.6), (2.0, 4.0, 1.6), math.radians(70.0))
 SIZE = 480, 320
 #: The included scenes, and the size of each of their small pictures.
-SCENES = ("yard", "street_canyon", "corridor", "bush_and_wall", "targets", "radar_range")
+SCENES = (
+    "yard", "street_canyon", "crossing", "corridor", "bush_and_wall", "targets", "radar_range",
+)  # fmt: skip
 SMALL = 220, 150
 
 
@@ -124,6 +128,29 @@ def of_a_lens(scene: Scene) -> Pixels:
     return np.concatenate(pictures, axis=1)
 
 
+def of_heat(_: Scene) -> Pixels:
+    """The crossing at dusk, and by what its surfaces send by themselves, from -5 to 35 °C."""
+    scene, view = load_scene("crossing"), view_of("crossing")
+    light = taken(at_dusk(scene), view, SIZE, 2)
+    thermal = ThermalParameters(
+        on=True, output=ThermalOutput.temperature, temperature=(268.15, 308.15), netd=0.05
+    )
+    focal = SIZE[0] / (2.0 * math.tan(view.field_of_view / 2.0))
+    optics = OpticsParameters(
+        width=SIZE[0], height=SIZE[1], intrinsics=(focal, focal, 0.0, 0.0), sample_factor=2
+    )
+    camera = CcdCamera(optics, PictureParameters(bands=1), thermal=thermal)
+    with RayScene(scene) as rays:
+        heat = developed(camera, rays, pose_of(view))
+    return np.concatenate([light, np.repeat(heat, 3, axis=2)], axis=1)
+
+
+def of_maps(_: Scene) -> Pixels:
+    """Plates with maps of roughness and metal, of normals, and of light."""
+    view = Camera((0.0, -5.2, 1.9), (0.0, 0.0, 1.05), math.radians(64.0))
+    return taken(plates(), view, (640, 256), 3)
+
+
 def turned(pose: Floats, yaw: float) -> Floats:
     """A pose turned about the vertical."""
     cosine, sine = math.cos(yaw), math.sin(yaw)
@@ -184,14 +211,18 @@ PICTURES = {
     "lens": of_a_lens,
     "rolling": of_a_rolling_shutter,
     "flow": of_flow,
+    "thermal": of_heat,
+    "maps": of_maps,
 }
 
 
-def written(folder: Path) -> Iterator[Path]:
-    """Write all pictures."""
+def written(folder: Path, only: Sequence[str] = ()) -> Iterator[Path]:
+    """Write all pictures, or some."""
     scene = load_scene("yard")
     folder.mkdir(parents=True, exist_ok=True)
     for name, make in PICTURES.items():
+        if only and name not in only:
+            continue
         file = folder / f"{name}.png"
         save_png(make(scene), file)
         yield file
@@ -201,7 +232,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write the pictures to a folder."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    for file in written(parser.parse_args(arguments).folder):
+    parser.add_argument("--only", nargs="+", choices=PICTURES, default=(), help="these pictures")
+    given = parser.parse_args(arguments)
+    for file in written(given.folder, given.only):
         print(file)
     return 0
 

@@ -44,7 +44,10 @@ def by_guesses(scene: Scene) -> Scene:
         base = guess_of(material)
         color = KNOWN if base is None else color_of(base)
         materials.append(Material(material.name, SurfaceKind.lambert, numbers, color=color))
-    meshes = tuple(replace(mesh, face_texture=None, texture_places=None) for mesh in scene.meshes)
+    meshes = tuple(
+        replace(mesh, face_texture=None, face_maps=None, texture_places=None)
+        for mesh in scene.meshes
+    )
     return replace(scene, meshes=meshes, materials=tuple(materials), textures=())
 
 

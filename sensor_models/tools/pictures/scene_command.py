@@ -102,7 +102,7 @@ def check(given: argparse.Namespace) -> Iterator[str]:
     for material in scene.materials:
         if material.source.startswith(GUESS):
             yield f"guess      {material.name}: {material.source.removeprefix(GUESS)}"
-    for note in notes:
+    for note in (*notes, *scene.notes):
         yield note if note.startswith(UNPHYSICAL_NOTE) else f"not taken  {note}"
     for number, medium in enumerate(scene.media):
         where = [volume.instance.name for volume in scene.volumes if volume.medium == number]

@@ -10,6 +10,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from sensor_models import catalog
+from sensor_models.camera.ccd.sensor import ccd_camera_of
+from sensor_models.core.clock import SamplingParameters
+from sensor_models.core.named import named_parameters
+from sensor_models.scene.manifest import load_scene
+from sensor_models.scene.tracing import RayScene
 from tests.fmus.host import Instance, open_fmu
 from tests.sensor_models.scene_files import write_manifest
 
@@ -242,3 +248,32 @@ def test_two_cameras_see_the_distance_by_their_disparity(ccd_fmu: Path, tmp_path
     off = np.abs(found - focal * baseline / depth)[known]
     assert np.median(off) < 0.25
     assert np.mean(off < 1.0) > 0.9
+
+
+def test_a_thermal_picture_is_that_of_the_model(ccd_fmu: Path, tmp_path: Path) -> None:
+    """To the bit, with its noise, and in kelvins as the index says."""
+    wall = EVEN.replace('source = "estimate"', 'source = "estimate"\ntemperature = 305.0', 1)
+    path = write_manifest(tmp_path, wall.replace("[sky]", "[sky]\nair_temperature = 280.0", 1))
+    own = {
+        **SMALL, "scene": str(path), "bands": 1, "bit_depth": 16,
+        "thermal.on": True, "thermal.netd": 0.1,
+        "thermal.temperature.lower": 280.0, "thermal.temperature.upper": 320.0,
+    }  # fmt: skip
+    files = {"output_directory": str(tmp_path / "out"), "output_format": 0}
+    with open_fmu(ccd_fmu) as camera:
+        camera.initialize({**own, **files, "thermal.output": 1})
+        camera.step(0.0, 0.1)
+        camera.terminate()
+        found = np.load(camera.get("frame.file"))
+    line = index_of(tmp_path / "out")[1]
+    kelvin = line["temperature_offset"] + line["temperature_scale"] * found.astype(float)
+    # 0.95 of a body at 305 K and 0.05 of the air and sky before it, with 768 draws of 0.1 K.
+    assert 300.0 < kelvin.mean() < 304.9
+    assert kelvin.std() == pytest.approx(0.1, rel=0.1)
+    values = {**own, "thermal.output": "temperature"}
+    groups = named_parameters(catalog.spec_of("CcdCamera"), values)
+    model = ccd_camera_of(groups, groups.of(SamplingParameters).seed, "CcdCamera/sensor")
+    pose = np.array([[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]])
+    with RayScene(load_scene(path)) as rays:
+        numbers, _ = model.develop(rays.pool, model.expose(rays, pose).light, 0)
+    np.testing.assert_array_equal(found, numbers)

@@ -17,8 +17,8 @@ def no_file(name: str) -> bytes:
 
 def pieces_of(data: bytes) -> list[Piece]:
     """The pieces of a file without textures."""
-    pieces, textures, whole = read_obj(data, no_file)
-    assert textures == []
+    pieces, textures, whole, notes = read_obj(data, no_file)
+    assert textures == notes == []
     assert whole
     return pieces
 

@@ -266,6 +266,40 @@ def test_pictures_that_are_missing_and_layers_in_other_units_are_named(tmp_path:
     ]
 
 
+def test_maps_that_are_not_taken_are_named(tmp_path: Path) -> None:
+    text = """def Cube "a" (prepend apiSchemas = ["MaterialBindingAPI"])
+{
+    rel material:binding = </thing>
+}
+def Material "thing"
+{
+    token outputs:surface.connect = </thing/shader.outputs:surface>
+    def Shader "shader"
+    {
+        uniform token info:id = "UsdPreviewSurface"
+        color3f inputs:emissiveColor = (1, 0, 0)
+        float inputs:roughness.connect = </thing/rough.outputs:r>
+        float inputs:metallic = 0.5
+        normal3f inputs:normal.connect = </thing/rough.outputs:rgb>
+        token outputs:surface
+    }
+    def Shader "rough"
+    {
+        uniform token info:id = "UsdUVTexture"
+        asset inputs:file = @none.png@
+        float outputs:r
+        float3 outputs:rgb
+    }
+}
+"""
+    path = tmp_path / "a.usda"
+    path.write_text('#usda 1.0\n(\n    metersPerUnit = 1\n    upAxis = "Z"\n)\n' + text)
+    assert notes_of(path) == [
+        f"maps {name} of materials: 1, the first is /thing"
+        for name in ("roughness", "normal", "emissiveColor")
+    ]
+
+
 def test_looks_of_omniverse_are_read(tmp_path: Path) -> None:
     text = """def Cube "a" (prepend apiSchemas = ["MaterialBindingAPI"])
 {

@@ -31,7 +31,6 @@ from sensor_models.kernels.camera.ccd.points import (
     DRAW_OF,
     FIRST,
     LEAST,
-    MATERIAL_OF,
     NORMAL_OF,
     OTHER,
     RAYS,
@@ -105,7 +104,7 @@ def begin_grid(own: Floats, lane: int, cells: int) -> None:
 
 
 @njit(**ACCESS)
-def plan_rays(path: Path, light: Light, points: Points) -> tuple[int, bool]:
+def plan_rays(light: Light, points: Points) -> tuple[int, bool]:
     """Decide how many rays of base and top points get; the most of one, and if any has top rays.
 
     Base and top of a point need none where their light is known. Where less than all is left of the
@@ -115,7 +114,7 @@ def plan_rays(path: Path, light: Light, points: Points) -> tuple[int, bool]:
     for lane in range(WIDTH):
         own[RAYS + lane] = 0.0
     for lane in range(points.filled[0]):
-        surface = surface_at(path.surfaces, points.ids[lane, MATERIAL_OF])
+        surface = surface_at(points.surface, lane)
         rays, top = math.ceil(min(points.numbers[lane, SHARE_OF], 1.0) * light.rays), 0
         if surface[KIND] != LAMBERT and surface[KIND] != TABULATED:
             rays = max(rays, min(light.rays, 2))
@@ -177,17 +176,17 @@ def look_by_cosine(own: Floats, packet: Packet, index: int) -> None:
 
 
 @njit(**ACCESS)
-def look_off_tops(path: Path, points: Points, packet: Packet, index: int) -> None:
+def look_off_tops(points: Points, packet: Packet, index: int) -> None:
     """Put rays of the top layer in the place of those of points that have had their base rays."""
     own, rays = points.spread, packet.doubles
     for lane in range(points.filled[0]):
         bases, rays_of = int(own[BASES + lane]), int(own[RAYS + lane])
         if bases <= index < rays_of:
             x, y, z = triple(points.numbers, lane, ALONG_OF)
-            surface = surface_at(path.surfaces, points.ids[lane, MATERIAL_OF])
+            surface, cone = surface_at(points.surface, lane), points.cone[lane]
             normal, axes = triple(points.numbers, lane, NORMAL_OF), across(own, lane)
             u, v = own[DRAW + lane], own[OTHER + lane]
-            weight, along = of_the_top(path, surface, (-x, -y, -z), normal, axes, u, v)
+            weight, along = of_the_top(cone, surface, (-x, -y, -z), normal, axes, u, v)
             own[WEIGHT + lane] = weight
             for k in range(3):
                 rays[ALONG + k * WIDTH + lane] = along[k]
@@ -216,9 +215,11 @@ def look_around(
     step_grids(points, words, index)
     look_by_cosine(own, packet, index)
     if coated:
-        look_off_tops(path, points, packet, index)
+        look_off_tops(points, packet, index)
     if len(path.tables) > 0:
         weigh_by_tables(path, points, packet)
+    if light.textures.is_mapped:
+        leave_out_below(points, packet)
     for lane in range(WIDTH):
         packet.words[VALID + lane] = -1 if own[WEIGHT + lane] > 0.0 else 0
     for lane in range(WIDTH):
@@ -232,7 +233,7 @@ def weigh_by_tables(path: Path, points: Points, packet: Packet) -> None:
     """Weigh rays of the cosine law by the shapes of tables: π g, which is 1 for a matt one."""
     own, rays = points.spread, packet.doubles
     for lane in range(points.filled[0]):
-        surface = surface_at(path.surfaces, points.ids[lane, MATERIAL_OF])
+        surface = surface_at(points.surface, lane)
         if surface[KIND] == TABULATED:
             x, y, z = triple(points.numbers, lane, ALONG_OF)
             along = (
@@ -243,6 +244,24 @@ def weigh_by_tables(path: Path, points: Points, packet: Packet) -> None:
             normal = triple(points.numbers, lane, NORMAL_OF)
             g = shape_of_table(path.tables, surface, along, (-x, -y, -z), normal)
             own[WEIGHT + lane] *= math.pi * g
+
+
+@njit(**ACCESS)
+def leave_out_below(points: Points, packet: Packet) -> None:
+    """Give no weight to rays that a bent normal sends below the facet: no light comes from there.
+
+    A path tracer does the same (Mitsuba's ``normalmap``).
+    """
+    rays = packet.doubles
+    for lane in range(points.filled[0]):
+        if points.bent[lane]:
+            along = (
+                rays[ALONG + lane],
+                rays[ALONG + WIDTH + lane],
+                rays[ALONG + 2 * WIDTH + lane],
+            )
+            if dot(along, triple(points.flat, lane, 0)) <= 0.0:
+                points.spread[WEIGHT + lane] = 0.0
 
 
 @njit(**ACCESS)
@@ -266,7 +285,7 @@ def any_flat(own: Floats) -> bool:
 
 @njit(**ACCESS)
 def of_the_top(
-    path: Path,
+    cone: float,
     surface: Surface,
     viewer: Triple,
     normal: Triple,
@@ -304,7 +323,7 @@ def of_the_top(
     weight = at_facet * (1.0 + behind_v) / (1.0 + behind_v + behind_l)
     whole = reflectance(1.0, surface[IOR], surface[EXTINCTION], min(c_v, 1.0))
     if whole > 0.0:
-        weight *= 1.0 - specular_share(surface, c_v, 1.0, path.cone) / whole
+        weight *= 1.0 - specular_share(surface, c_v, 1.0, cone) / whole
     return weight, (
         lx * first[0] + ly * second[0] + c_l * normal[0],
         lx * first[1] + ly * second[1] + c_l * normal[1],

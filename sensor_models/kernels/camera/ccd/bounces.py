@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.kernels.camera.ccd.lights import Light
+from sensor_models.kernels.camera.ccd.lights import Light, sky_share
 from sensor_models.kernels.camera.ccd.points import (
     BASES,
     DRAW_OF,
@@ -227,15 +227,22 @@ def add_found(
         first, found = 0 if index < own[BASES + lane] else TOP, probe.found[lane]
         row = points.ids[lane, SUM_OF]
         if found == NOTHING:
-            sky = probe.packet.doubles[ALONG + 2 * WIDTH + lane] >= 0.0
+            height = probe.packet.doubles[ALONG + 2 * WIDTH + lane]
             sums[row, none, first + MET] += weight
-            sums[row, none, first + (SKY if sky else GROUND)] += weight
+            if height >= 0.0:
+                sums[row, none, first + SKY] += weight * sky_share(light, height)
+            else:
+                sums[row, none, first + GROUND] += weight
             continue
         sums[row, found, first + MET] += weight
         if light.looks_up:
-            sky = third.packet.doubles[ALONG + 2 * WIDTH + lane] >= 0.0
-            side = first + (SKY if sky else GROUND)
-            sums[row, found, side] += weight * third.rows[LEFT + lane]
+            height, left = third.packet.doubles[ALONG + 2 * WIDTH + lane], third.rows[LEFT + lane]
+            if height >= 0.0:
+                sums[row, found, first + SKY] += weight * left * sky_share(light, height)
+            else:
+                sums[row, found, first + GROUND] += weight * left
+            sums[row, found, first + GROUND] += weight * (1.0 - left) * light.closed
         else:
             up = rows[FACE + 2 * WIDTH + lane]
-            sums[row, found, first + SKY] += 0.5 * weight * (1.0 + up)
+            sums[row, found, first + SKY] += 0.5 * weight * (1.0 + up) * light.mean_share
+            sums[row, found, first + GROUND] += 0.5 * weight * (1.0 - up) * light.closed

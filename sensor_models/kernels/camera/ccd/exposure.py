@@ -24,7 +24,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.kernels.camera.ccd.lights import Light
+from sensor_models.kernels.camera.ccd.lights import Light, sky_share
+from sensor_models.kernels.camera.ccd.looks import dress
 from sensor_models.kernels.camera.ccd.points import (
     ALONG_OF,
     DRAW_OF,
@@ -53,7 +54,7 @@ from sensor_models.kernels.camera.ccd.shared import (
     look_up,
     put_spot,
 )
-from sensor_models.kernels.camera.ccd.textures import reflectance_at, texture_of
+from sensor_models.kernels.camera.ccd.textures import texture_of
 from sensor_models.kernels.camera.layout import corner_of, pixel_of, tiles_of
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light.arrivals import (
@@ -82,6 +83,7 @@ from sensor_models.kernels.light.surfaces import (
     DIELECTRIC,
     LAMBERT,
     SLOPE_SQUARED,
+    SURFACE_SIZE,
     TABULATED,
     surface_at,
 )
@@ -255,8 +257,9 @@ def add_sky(
     """Add what a ray sees that meets nothing."""
     glow, tint, sun = workspace.glow, workspace.tint, light.toward_sun
     if hazy or along[2] >= 0.0:
+        share = 1.0 if hazy else sky_share(light, along[2])
         for k in range(len(tint)):
-            glow[lane, k] += tint[k] * light.sky[k]
+            glow[lane, k] += tint[k] * share * light.sky[k]
     else:
         for k in range(len(tint)):
             glow[lane, k] += tint[k] * light.ground[k]
@@ -289,9 +292,8 @@ def describe(workspace: Workspace, picture: Picture, row: int, lane: int, pixel:
 
 @njit(**ACCESS)
 def take_shared(
-    path: Path, light: Light, records: Records, shot: Shot, workspace: Workspace, row: int,
-    place: int,
-) -> None:  # fmt: skip
+    light: Light, records: Records, shot: Shot, workspace: Workspace, row: int, place: int
+) -> None:
     """Take the light around a point from what neighbours share, as far as they know of it."""
     numbers, points, spot = (
         workspace.tree.arrivals.numbers,
@@ -301,7 +303,7 @@ def take_shared(
     pixel = points.ids[place, DRAW_OF] >> (NODE_BITS + SAMPLE_BITS)
     down, across = pixel // shot.columns, pixel % shot.columns
     material = points.ids[place, MATERIAL_OF]
-    surface = surface_at(path.surfaces, material)
+    surface = surface_at(light.surfaces, material)
     points.numbers[place, SHARE_OF] = numbers[row, WEIGHT]
     if surface[SURFACE_KIND] == TABULATED:  # what it sends depends on where each ray comes from
         return
@@ -319,7 +321,6 @@ def take_shared(
 @njit(**ACCESS)
 def put_point(
     view: SceneView,
-    path: Path,
     light: Light,
     records: Records,
     shot: Shot,
@@ -349,27 +350,24 @@ def put_point(
     points.ids[place, DRAW_OF], points.ids[place, SUM_OF] = draw, place
     points.known[place] = points.shown[place] = False
     if records.across > 0:
-        take_shared(path, light, records, shot, workspace, row, place)
+        take_shared(light, records, shot, workspace, row, place)
     material = ids[row, MATERIAL]
     for k in range(len(workspace.tint)):
         points.tint[place, k] = workspace.tint[k]
         points.base[place, k] = light.base[material, k]
+        points.top[place, k] = light.top[material, k]
+    for k in range(SURFACE_SIZE):
+        points.surface[place, k] = light.surfaces[material, k]
+    points.cone[place], points.bent[place] = light.cones[material], False
+    points.glows[place] = light.has_emission[material]
+    if points.glows[place]:
+        for k in range(len(workspace.tint)):
+            points.emission[place, k] = light.emission[material, k]
     if light.textures.there:
         face = texture_of(light.textures, ids[row, OWNER], ids[row, PRIMITIVE])
         if face >= 0:
-            reflectance_at(
-                view,
-                light.textures,
-                ids[row, OWNER],
-                face,
-                numbers[row, TIME],
-                triple(numbers, row, PLACE_X),
-                triple(numbers, row, ALONG_X),
-                triple(numbers, row, NORMAL_X),
-                shot.cell * numbers[row, OPTICAL],
-                material,
-                points.base[place],
-            )
+            width = shot.cell * numbers[row, OPTICAL]
+            dress(view, light.textures, points, place, ids[row, OWNER], face, width)
 
 
 @njit(**{**ACCESS, "forceinline": False})
@@ -386,6 +384,7 @@ def take_in(
 ) -> None:
     """Make light of what has arrived."""
     arrivals, points = workspace.tree.arrivals, workspace.shading.points
+    more = 1 if light.textures.is_mapped else 0  # a surface that is half a metal is two points
     for row in range(arrivals.filled[0]):
         lane, node, kind = arrivals.ids[row, RAY], arrivals.ids[row, NODE], arrivals.ids[row, KIND]
         medium = arrivals.ids[row, MEDIUM]
@@ -407,8 +406,8 @@ def take_in(
             if path.surfaces[material, SURFACE_KIND] != DIELECTRIC:
                 number = (pixel << SAMPLE_BITS) + sample
                 draw = (number << NODE_BITS) + node
-                put_point(view, path, light, records, shot, workspace, row, lane, draw)
-            if points.filled[0] == WIDTH:
+                put_point(view, light, records, shot, workspace, row, lane, draw)
+            if points.filled[0] >= WIDTH - more:
                 light_points(view, path, light, workspace.shading, workspace.glow)
     arrivals.filled[0] = 0
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light.boundaries import off_surface
+from sensor_models.kernels.light.surfaces import SURFACE_SIZE
 from sensor_models.kernels.math.rotations import Triple
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.packets import ACCESS
@@ -49,6 +50,13 @@ class Points(NamedTuple):
     ids: NDArray[np.int64]  # (WIDTH, IDS)
     tint: Floats  # (WIDTH, n): what is left of their light on the way to the viewer
     base: Floats  # (WIDTH, n): reflectance of their base
+    top: Floats  # (WIDTH, n): colour of what their coat mirrors
+    surface: Floats  # (WIDTH, SURFACE_SIZE): a row of ``surfaces`` for each
+    cone: Floats  # (WIDTH,): tan² of the half cone whose mirrored light is a branch of the tree
+    glows: NDArray[np.bool_]  # (WIDTH,): ``emission`` is not 0
+    emission: Floats  # (WIDTH, n), W/m2/sr/m
+    bent: NDArray[np.bool_]  # (WIDTH,): the normal is not that of the facet, which is ``flat``
+    flat: Floats  # (WIDTH, 3)
     known: NDArray[np.bool_]  # (WIDTH,): ``around`` is what neighbours share
     around: Floats  # (WIDTH, n): mean radiance from around
     shown: NDArray[np.bool_]  # (WIDTH,): ``onto`` is what neighbours share
@@ -65,6 +73,13 @@ def new_points(wavelengths: int) -> Points:
         np.zeros((WIDTH, IDS), np.int64),
         np.zeros((WIDTH, wavelengths)),
         np.zeros((WIDTH, wavelengths)),
+        np.zeros((WIDTH, wavelengths)),
+        np.zeros((WIDTH, SURFACE_SIZE)),
+        np.zeros(WIDTH),
+        np.zeros(WIDTH, np.bool_),
+        np.zeros((WIDTH, wavelengths)),
+        np.zeros(WIDTH, np.bool_),
+        np.zeros((WIDTH, 3)),
         np.zeros(WIDTH, np.bool_),
         np.zeros((WIDTH, wavelengths)),
         np.zeros(WIDTH, np.bool_),
@@ -93,6 +108,8 @@ def spread_out(points: Points) -> None:
         for k in range(3):
             normal = numbers[lane, NORMAL_OF + k]
             own[UP + k * WIDTH + lane] = normal
+            if points.bent[lane]:
+                normal = points.flat[lane, k]
             own[START + k * WIDTH + lane] = numbers[lane, PLACE_OF + k] + off * normal
         own[LEAST + lane] = 1e-6 * max(1.0, length)
         own[WHEN + lane] = numbers[lane, TIME_OF]

@@ -190,6 +190,9 @@ def add_sun(
     for lane in range(WIDTH):
         up = own[UP + lane] * x + own[UP + WIDTH + lane] * y + own[UP + 2 * WIDTH + lane] * z
         words[VALID + lane] = -1 if (up > 0.0) & (own[THERE + lane] > 0.0) else 0
+    for lane in range(points.filled[0]):
+        if points.bent[lane] and dot(triple(points.flat, lane, 0), (x, y, z)) <= 0.0:
+            words[VALID + lane] = 0
     send_all(view, probe)
     ask_open(view, path, light, probe, True)  # neighbours, all to one side
     for lane in range(points.filled[0]):
@@ -197,13 +200,13 @@ def add_sun(
         if left == 0.0:
             continue
         material, ray = points.ids[lane, MATERIAL_OF], points.ids[lane, RAY_OF]
-        surface = floored(surface_at(path.surfaces, material))
+        surface = floored(surface_at(points.surface, lane))
         a, b, c = triple(points.numbers, lane, ALONG_OF)
         normal = triple(points.numbers, lane, NORMAL_OF)
         top, first, second = of_the_sun(path, light, surface, material, (-a, -b, -c), normal)
         for k in range(glow.shape[1]):
             share = points.base[lane, k]
-            f = top * light.top[material, k] + (first + second * share) * share
+            f = top * points.top[lane, k] + (first + second * share) * share
             glow[ray, k] += points.tint[lane, k] * left * f * light.sun[k]
 
 
@@ -226,7 +229,7 @@ def gather(light: Light, sums: Floats, first: int, result: Floats) -> None:
                 result[k] += sun * light.sunlit[material, k] + light.bounce[material, k] * around
             if light.has_emission[material]:
                 for k in range(len(result)):
-                    result[k] += met * light.emission[material, k]
+                    result[k] += met * light.lamps[material, k]
         for k in range(SUMS):
             sums[material, first + k] = 0.0
 
@@ -237,7 +240,7 @@ def add_surroundings(
 ) -> None:
     """Add what the points send on of the light of sky and surroundings."""
     points = shading.points
-    (most, coated), parallel = plan_rays(path, light, points), are_parallel(points.spread)
+    (most, coated), parallel = plan_rays(light, points), are_parallel(points.spread)
     for index in range(most):
         alike = look_around(
             view, path, light, points, shading.words, shading.probe, index, coated, parallel
@@ -258,14 +261,14 @@ def add_surroundings(
     if shading.waiting.filled[0] > 0:
         add_sunlight(view, path, light, shading.waiting, shading.sums)
     for lane in range(points.filled[0]):
-        material, ray = points.ids[lane, MATERIAL_OF], points.ids[lane, RAY_OF]
+        ray = points.ids[lane, RAY_OF]
         base = points.spread[BASES + lane]
         top, into = points.spread[RAYS + lane] - base, shading.into
         if base > 0.0:
             gather(light, shading.sums[lane], 0, into)
         if base > 0.0 or points.known[lane]:
             found = points.around[lane] if points.known[lane] else into
-            share = through(path, points, lane, material) / max(base, 1.0)
+            share = through(points, lane) / max(base, 1.0)
             for k in range(glow.shape[1]):
                 sent = share * points.base[lane, k] * found[k]
                 glow[ray, k] += points.tint[lane, k] * sent
@@ -274,14 +277,14 @@ def add_surroundings(
         if top > 0.0 or points.shown[lane]:
             found, top = points.onto[lane] if points.shown[lane] else shading.onto, max(top, 1.0)
             for k in range(glow.shape[1]):
-                sent = light.top[material, k] * found[k] / top
+                sent = points.top[lane, k] * found[k] / top
                 glow[ray, k] += points.tint[lane, k] * sent
 
 
 @njit(**ACCESS)
-def through(path: Path, points: Points, lane: int, material: int) -> float:
+def through(points: Points, lane: int) -> float:
     """The share of light that the coat of a point lets through on the way to the viewer."""
-    surface = surface_at(path.surfaces, material)
+    surface = surface_at(points.surface, lane)
     if surface[KIND] == LAMBERT or surface[KIND] == TABULATED:
         return 1.0
     along, normal = triple(points.numbers, lane, ALONG_OF), triple(points.numbers, lane, NORMAL_OF)
@@ -300,8 +303,8 @@ def light_points(
         add_sun(view, path, light, shading, glow)
     add_surroundings(view, path, light, shading, glow)
     for lane in range(points.filled[0]):
-        material, ray = points.ids[lane, MATERIAL_OF], points.ids[lane, RAY_OF]
-        if light.has_emission[material]:
+        if points.glows[lane]:
+            ray = points.ids[lane, RAY_OF]
             for k in range(glow.shape[1]):
-                glow[ray, k] += points.tint[lane, k] * light.emission[material, k]
+                glow[ray, k] += points.tint[lane, k] * points.emission[lane, k]
     points.filled[0] = 0

@@ -70,6 +70,7 @@ from sensor_models.kernels.light.surfaces import (
     KIND,
     LAMBERT,
     SLOPE_SQUARED,
+    SURFACE_SIZE,
     TABULATED,
     surface_at,
 )
@@ -213,7 +214,7 @@ def surface_among(
 
 @njit(**ACCESS)
 def put_points(
-    path: Path, shot: Shot, workspace: SurveyWorkspace, patch: Patch, first: int
+    light: Light, shot: Shot, workspace: SurveyWorkspace, patch: Patch, first: int
 ) -> None:
     """Have the points that were found wait for their light, and add them to their surfaces.
 
@@ -224,7 +225,7 @@ def put_points(
     for lane in range(WIDTH):
         if probe.found[lane] < 0:
             continue
-        surface = surface_at(path.surfaces, probe.found[lane])
+        surface = surface_at(light.surfaces, probe.found[lane])
         if surface[KIND] == TABULATED:
             continue
         coat, lobe = 0, 0.0
@@ -247,6 +248,9 @@ def put_points(
             points.numbers[row, NORMAL_OF + k] = normal[k]
             points.numbers[row, ALONG_OF + k] = rays[ALONG + k * WIDTH + lane]
         points.numbers[row, TIME_OF], points.numbers[row, LENGTH_OF] = rays[SENT + lane], length
+        for k in range(SURFACE_SIZE):
+            points.surface[row, k] = light.surfaces[probe.found[lane], k]
+        points.cone[row], points.bent[row] = light.cones[probe.found[lane]], False
         points.ids[row, RAY_OF], points.ids[row, MATERIAL_OF] = first + lane, probe.found[lane]
         points.ids[row, DRAW_OF] = SURVEY_DRAWS + pixel_in(shot, patch, first + lane)
         points.ids[row, SUM_OF] = part * GROUPS + group
@@ -254,7 +258,7 @@ def put_points(
 
 @njit(**ACCESS)
 def add_spots(
-    path: Path, shot: Shot, records: Records, workspace: SurveyWorkspace, patch: Patch
+    light: Light, shot: Shot, records: Records, workspace: SurveyWorkspace, patch: Patch
 ) -> None:
     """Add the points that send rays to the sums of their surfaces."""
     points = workspace.shading.points
@@ -276,7 +280,7 @@ def add_spots(
         spot[COAT] = workspace.first[part, group, 6]
         if spot[COAT] > 0.0:
             material = points.ids[lane, MATERIAL_OF]
-            spot[LOBE] = math.sqrt(path.surfaces[material, SLOPE_SQUARED])
+            spot[LOBE] = math.sqrt(light.surfaces[material, SLOPE_SQUARED])
             records.counts[TOPS, group, cell] += points.spread[RAYS + lane] - rays
 
 
@@ -300,7 +304,7 @@ def deal_rays(path: Path, light: Light, points: Points, patch: Patch) -> tuple[i
 
 @njit(**ACCESS)
 def look_evenly(
-    view: SceneView, path: Path, workspace: SurveyWorkspace, patch: Patch, index: int,
+    view: SceneView, workspace: SurveyWorkspace, patch: Patch, index: int,
     each: int, tops: int,
 ) -> None:  # fmt: skip
     """Send a ray from each point, by the draws of its place in the picture."""
@@ -315,7 +319,7 @@ def look_evenly(
         own[DRAW + lane], own[OTHER + lane] = u, v
     look_by_cosine(own, probe.packet, index)
     if index >= each:
-        look_off_tops(path, points, probe.packet, index)
+        look_off_tops(points, probe.packet, index)
     for lane in range(WIDTH):
         probe.packet.words[VALID + lane] = -1 if own[WEIGHT + lane] > 0.0 else 0
         probe.rows[NEAREST + lane] = own[LEAST + lane]
@@ -354,7 +358,7 @@ def ask_around(
     third, sums = shading.third, shading.sums
     each, tops = deal_rays(path, light, points, patch)
     for index in range(each + tops):
-        look_evenly(view, path, workspace, patch, index, each, tops)
+        look_evenly(view, workspace, patch, index, each, tops)
         ask(view, path, light, probe, False)
         add_lengths(records, points, probe, patch, index)
         look_on(view, path, light, points, probe, waiting, third, sums, index)
@@ -401,11 +405,11 @@ def survey_patch(
     workspace.found[:] = 0
     for first in range(0, POINTS, WIDTH):
         look_at_patch(view, path, light, shot, workspace, patch, first)
-        put_points(path, shot, workspace, patch, first)
+        put_points(light, shot, workspace, patch, first)
         if shading.points.filled[0] > 0:
             spread_out(shading.points)
             ask_around(view, path, light, workspace, records, patch)
-            add_spots(path, shot, records, workspace, patch)
+            add_spots(light, shot, records, workspace, patch)
             shading.points.filled[0] = 0
     if shading.waiting.filled[0] > 0:
         add_sunlight(view, path, light, shading.waiting, shading.sums)

@@ -1,4 +1,4 @@
-r"""What textures make of the reflectance of a point.
+r"""What textures say at a point: colours, and by the same law all other maps (``looks``).
 
 The coordinates of a face in its texture are linear in the place on it, so that of a point needs no
 more than the place, in the frame of its mesh. A pixel sees an ellipse of the surface: across, what
@@ -40,17 +40,23 @@ START, ROWS, COLUMNS = range(3)
 FIRST_LEVEL, LEVELS, WRAP_U, WRAP_V = range(4)
 FIRST_FACE, BODY = range(2)
 MOST_LOOKS = 16
+#: Columns of ``Textures.of_face``: pictures of colours, of roughness and metal, of normals, of
+#: light that a surface sends by itself.
+COLORS, ROUGHNESS, NORMALS, EMISSION = range(4)
+MAPS = 4
 
 
 class Textures(NamedTuple):
     """The textures of a scene."""
 
     there: bool  # there are any
-    texels: NDArray[np.float32]  # (texels, 3): linear colours of all levels of all pictures
+    is_mapped: bool  # there are pictures of more than colours, or on metals
+    texels: NDArray[np.float32]  # (texels, 3): what ``looks`` takes, all levels of all pictures
     levels: NDArray[np.int64]  # (levels, 3): first texel, rows, columns
     known: NDArray[np.int64]  # (textures, 4): first level, how many, how it goes on beyond edges
     faces: Floats  # (faces, 8): u and v as numbers times x, y, z and 1, in the frame of the mesh
-    of_face: NDArray[np.int32]  # (faces,): its texture, -1 for none
+    of_face: NDArray[np.int32]  # (faces, MAPS): its textures, -1 for none
+    sides: NDArray[np.int8]  # (faces,): 1 where u and v turn as corners do seen from outside, or -1
     owners: NDArray[np.int64]  # (owners, 2): first row of ``faces``, -1 for none; body
     frames: Floats  # (owners, 12): from the body, or the world, to the mesh
     nodes: Floats  # (n,): linear values that the table has spectra for
@@ -58,13 +64,21 @@ class Textures(NamedTuple):
     visible: Floats  # (materials, wavelengths): what counts of the spectrum of a colour
     beyond: Floats  # (materials, wavelengths): what is added, by numbers for the infrared
     most: Floats  # (materials,): the greatest reflectance
+    is_metal: NDArray[np.bool_]  # (materials,)
+    coats: Floats  # (materials, SURFACE_SIZE): what is no metal of a material
+    metals: Floats  # (materials, SURFACE_SIZE): what is
+    colors: Floats  # (materials, wavelengths): reflectance of its own colour
+    wholes: Floats  # (materials,): what its metal reflects at right angles
 
 
 @njit(**ACCESS)
 def texture_of(textures: Textures, owner: int, primitive: int) -> int:
     """The row of a textured face; -1 for others."""
     first = textures.owners[owner, FIRST_FACE]
-    if first < 0 or textures.of_face[first + primitive] < 0:
+    if first < 0:
+        return -1
+    pictures = textures.of_face[first + primitive]
+    if max(pictures[0], pictures[1], pictures[2], pictures[3]) < 0:
         return -1
     return int(first + primitive)
 
@@ -152,7 +166,7 @@ def wrapped(place: int, count: int, how: int) -> int:
 
 @njit(**ACCESS)
 def bilinear(textures: Textures, texture: int, level: int, u: float, v: float) -> Triple:
-    """The colour at a place of a level, between the middles of its texels."""
+    """The texel at a place of a level, between the middles of texels."""
     known = textures.known[texture]
     start, rows, columns = textures.levels[known[FIRST_LEVEL] + level]
     x, y = u * columns - 0.5, v * rows - 0.5
@@ -195,9 +209,11 @@ def offset_of(number: int, count: int) -> float:
 
 
 @njit(**{**ACCESS, "forceinline": False})
-def color_at(textures: Textures, row: int, at: Triple, long: Triple, short: Triple) -> Triple:
-    """The linear colour that a pixel sees of a face, by the axes of its ellipse."""
-    f, texture = textures.faces[row], textures.of_face[row]
+def texel_at(
+    textures: Textures, texture: int, row: int, at: Triple, long: Triple, short: Triple
+) -> Triple:
+    """What a pixel sees of a texture on a face, by the axes of its ellipse."""
+    f = textures.faces[row]
     known = textures.known[texture]
     _, rows, columns = textures.levels[known[FIRST_LEVEL]]
     u = f[0] * at[0] + f[1] * at[1] + f[2] * at[2] + f[3]
@@ -279,25 +295,3 @@ def reflect_as(textures: Textures, material: int, color: Triple, result: Floats)
         spectrum += (between - last) * two[w] + last * high[w]
         seen = spectrum * textures.visible[material, w] + textures.beyond[material, w]
         result[w] = min(seen, most)
-
-
-@njit(**ACCESS)
-def reflectance_at(
-    view: SceneView,
-    textures: Textures,
-    owner: int,
-    row: int,
-    time: float,
-    place: Triple,
-    along: Triple,
-    normal: Triple,
-    width: float,
-    material: int,
-    result: Floats,
-) -> None:
-    """Write what a textured face sends back where a ray of some width meets it."""
-    at, first, second, third = to_mesh(view, textures, owner, time, place)
-    long, short = ellipse_of(along, normal, width)
-    long = (dot(first, long), dot(second, long), dot(third, long))
-    short = (dot(first, short), dot(second, short), dot(third, short))
-    reflect_as(textures, material, color_at(textures, row, at, long, short), result)

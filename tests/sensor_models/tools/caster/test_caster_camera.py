@@ -7,6 +7,7 @@ import pytest
 
 from sensor_models.camera.ccd.camera import CcdCamera
 from sensor_models.camera.ccd.parameters import LightParameters, OpticsParameters, PictureParameters
+from sensor_models.camera.ccd.thermal import ThermalParameters
 from sensor_models.core.quantities import ParameterError
 from sensor_models.light.spectra import reflectance
 from sensor_models.scene.manifest import load_scene
@@ -125,6 +126,13 @@ def test_parts_without_bands_are_refused(tmp_path, pool):
     parts = split(scene_of(tmp_path), tmp_path / "parts", 1)
     with pytest.raises(ParameterError, match="parts without bands have no reflectances to see"):
         photograph(parts, camera_of(), pool, Sky())
+
+
+def test_a_thermal_camera_is_refused(tmp_path, pool):
+    parts = split(scene_of(tmp_path), tmp_path / "parts", 1, bands=BANDS)
+    camera = CcdCamera(thermal=ThermalParameters(on=True))
+    with pytest.raises(ParameterError, match="pictures of parts are of sunlight alone"):
+        photograph(parts, camera, pool, Sky())
 
 
 def test_the_yard_has_its_colours_in_the_visible(tmp_path):
