@@ -27,28 +27,32 @@ help:
 	@echo "make format  put the code into the form that lint checks"
 	@echo "make clean   remove what was built and installed here"
 
+# Runs what may take minutes and says nothing: a dot each five seconds.
+PAUSE := 5
+DOTS = ( while sleep $(PAUSE) >/dev/null 2>&1; do printf .; done ) & dots=$$!; trap "kill $$dots; echo" EXIT;
+
 # What the demo needs is a third of what the tests need. Errors are printed, warnings are not: those
 # of a build in place are about this project's form, and those of an index about the machine.
 $(VENV)/demo-installed: pyproject.toml
 	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
-	@echo "installing what the demo needs into $(VENV) ..."
+	@printf "installing what the demo needs into $(VENV) ..."
 	@$(PIP) install -qq --upgrade pip # that of Python 3.10 does not get done with the versions
-	@$(PIP) install -qq --editable ".[demo]"
+	@$(DOTS) $(PIP) install -qq --editable ".[demo]"
 	@touch $@
 
 $(VENV)/installed: $(VENV)/demo-installed
-	@echo "installing what the tests need into $(VENV) ..."
-	@$(PIP) install -qq --editable ".[test]"
+	@printf "installing what the tests need into $(VENV) ..."
+	@$(DOTS) $(PIP) install -qq --editable ".[test]"
 	@touch $@
 
 # The peers of the benchmarks are large, and nothing else needs them.
 $(VENV)/bench-installed: $(VENV)/installed
-	@echo "installing the peers of the benchmarks into $(VENV) ..."
-	@$(PIP) install -qq --editable ".[bench]"
+	@printf "installing the peers of the benchmarks into $(VENV) ..."
+	@$(DOTS) $(PIP) install -qq --editable ".[bench]"
 	@touch $@
 
 fmus: $(VENV)/demo-installed
-	$(BIN)/python build_fmus.py --ssp $(LEVELS)
+	$(BIN)/python build_fmus.py --ssp $(FOR)
 
 # Steps around it: CONTRIBUTING.md, "Releases".
 release: $(VENV)/installed
@@ -62,8 +66,8 @@ docs: $(VENV)/installed
 	$(BIN)/mkdocs build --strict --quiet
 	@echo build/site/index.html
 
-# Compiling kernels for other processors, too, takes minutes more.
-demo: LEVELS := --levels host
+# Compiling for other processors and systems, too, takes minutes more.
+demo: FOR := --levels host --platforms host
 demo: fmus
 	$(BIN)/python examples/demo.py
 

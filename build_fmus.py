@@ -33,6 +33,7 @@ file with one ``SensorSpec``, or with one FMU class. It is built with the others
 """
 
 import argparse
+import difflib
 import hashlib
 import os
 import re
@@ -70,6 +71,7 @@ from sensor_models._levels import ARM_LINUX, LEVELS, host_level
 from sensor_models.scene.errors import SceneError
 from sensor_models.scene.manifest import MANIFEST_NAME
 from sensor_models.scene.worlds.dynamics import dynamics_of
+from sensor_models.tools.pictures.progress import Progress, Unheard
 
 #: A checkout, or the directory that this file is installed in, beside the packages.
 ROOT = Path(__file__).resolve().parent
@@ -90,6 +92,9 @@ MARKERS = {
     "darwin64": 'sys_platform == "darwin"',
     ARM_LINUX: 'platform_machine == "aarch64"',
 }
+
+#: For builds that nobody watches.
+UNHEARD = Unheard()
 
 #: Packed into the resources beside the packages.
 LOADER_FILES = ("fmu_loader.py", "locate_python.py")
@@ -258,20 +263,12 @@ def with_resources(fmu: Path, files: Mapping[str, Path]) -> bytes:
         return write_archive(Path(folder) / fmu.name, contents).read_bytes()
 
 
-def _say(message: str) -> None:
-    print(message, flush=True)
-
-
-def _say_nothing(message: str) -> None:
-    del message
-
-
 def build(
     wanted: Sequence[Source],
     output: Path,
     python: str = sys.executable,
     platforms: Sequence[str] = tuple(binding.TARGETS),
-    quiet: bool = True,
+    progress: Progress = UNHEARD,
     scenes: Mapping[str, Path] | None = None,
     levels: Sequence[str] | None = None,
     standalone: bool = False,
@@ -284,10 +281,10 @@ def build(
     """
     if standalone:
         check_possible(python, platforms, binding.host_platform())
-    say = _say_nothing if quiet else _say
+    progress.say("reading sources")
     place = python_place(python)
     shown = versions.platforms_of(interface, platforms)
-    libraries = binding.compile_or_tell(BINDING_CACHE, shown, say)
+    libraries = binding.compile_or_tell(BINDING_CACHE, shown, progress.say)
     scenes = built_in_scenes() if scenes is None else scenes
     chosen = chosen_levels(levels)
     carried = carried_for(chosen, libraries)
@@ -299,22 +296,23 @@ def build(
     with tempfile.TemporaryDirectory() as folder:
         carriers = carriers_of(wanted, contents, Path(folder))
         digest = sensor_models.SOURCE_DIGEST
-        kernels = carry(carriers, digest, chosen, tuple(libraries), KERNELS, say)
+        kernels = carry(carriers, digest, chosen, tuple(libraries), KERNELS, progress.say)
     files = []
     for number, source in enumerate(wanted, 1):
         name = source.model.model_name
         own = {f"resources/{place}": content for place, content in kernels[name].items()}
         resources = contents[name] | own
         if standalone:
-            resources = Standalone(KERNELS, say).resources(source, resources)
+            resources = Standalone(KERNELS, progress.say).resources(source, resources)
         files.append(write_fmu(source, libraries, resources, output, interface, faults))
-        say(f"[{number}/{len(wanted)}] {files[-1]} ({files[-1].stat().st_size / 1e6:.1f} MB)")
+        size = files[-1].stat().st_size / 1e6
+        progress.keep(f"[{number}/{len(wanted)}] {files[-1]} ({size:.1f} MB)")
     return files
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse(arguments: Sequence[str] | None, program: str | None = None) -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(description="Build the sensor FMUs.")
+    parser = argparse.ArgumentParser(program, description="Build the sensor FMUs.")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="build these FMUs only")
     parser.add_argument(
         "--output",
@@ -368,8 +366,8 @@ def add_places(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--platforms",
         nargs="+",
-        choices=list(binding.TARGETS),
-        help="default: all, and with --standalone that of this machine",
+        choices=[*binding.TARGETS, "host"],
+        help="default: all, and with --standalone that of this machine, 'host'",
     )
     parser.add_argument(
         "--standalone",
@@ -385,9 +383,11 @@ def add_places(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def platforms_for(standalone: bool) -> list[str]:
-    """The platforms that FMUs are built for if nobody chooses."""
-    return [binding.host_platform()] if standalone else list(binding.TARGETS)
+def platforms_for(options: argparse.Namespace) -> list[str]:
+    """The platforms that FMUs are built for."""
+    host = binding.host_platform()
+    named = options.platforms or (["host"] if options.standalone else binding.TARGETS)
+    return list(dict.fromkeys(host if name == "host" else name for name in named))
 
 
 def chosen_levels(names: Sequence[str] | None) -> list[str]:
@@ -403,9 +403,9 @@ def chosen_levels(names: Sequence[str] | None) -> list[str]:
     return [level for level in LEVELS if level in chosen]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Build what the command line asks for."""
-    options = parse(arguments)
+def main(arguments: Sequence[str] | None = None, program: str | None = None) -> int:
+    """Build what the command line asks for; ``program`` is what the user calls it by."""
+    options = parse(arguments, program)
     try:
         known = fmu_sources() | {s.model.model_name: s for s in map(own_source, options.module)}
     except (BuildError, OSError) as error:
@@ -418,7 +418,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = options.only or list(known)
     unknown = [name for name in names if name not in known]
     if unknown:
-        print(f"no FMU {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
+        lower = {name.lower(): name for name in known}
+        close = difflib.get_close_matches(unknown[0].lower(), lower, n=1)
+        hint = f"did you mean {lower[close[0]]}?" if close else f"there are {', '.join(known)}"
+        print(f"no FMU {', '.join(unknown)}; {hint}", file=sys.stderr)
         return 2
     return make(options, known, names)
 
@@ -440,18 +443,19 @@ def make(options: argparse.Namespace, known: dict[str, Source], names: Sequence[
         outputs = versions.outputs_of(options)
         # FMI 3.0 first: its kernels are for more platforms, and those of FMI 2.0 among them.
         for interface, directory in reversed(outputs.items()):
-            build(
-                [known[name] for name in names],
-                directory,
-                options.python,
-                options.platforms or platforms_for(options.standalone),
-                quiet=not sys.stdout.isatty(),  # progress is for who is watching
-                scenes=scenes,
-                levels=options.levels,
-                standalone=options.standalone,
-                interface=interface,
-                faults=options.faults,
-            )
+            with Progress() as progress:
+                build(
+                    [known[name] for name in names],
+                    directory,
+                    options.python,
+                    platforms_for(options),
+                    progress,
+                    scenes=scenes,
+                    levels=options.levels,
+                    standalone=options.standalone,
+                    interface=interface,
+                    faults=options.faults,
+                )
         first = next(iter(outputs.values()))
         if options.reference_results:
             for name in names:

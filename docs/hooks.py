@@ -1,9 +1,11 @@
 """Hooks of the site (``mkdocs.yml``): files of the project that documents refer to come along.
 
 Documents are read in the tree, too, where links lead to files beside ``docs``, such as examples.
-The site has copies of these, as texts, below ``files``; the README is its first page.
+The site has copies of these, as texts, below ``files``; the README is its first page. Its search
+works in pages that are opened as files (``search.js``).
 """
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -49,3 +51,14 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 def _place(name: str) -> str:
     return "index.md" if name == "README.md" else f"{FILES}/{name.rstrip('/')}.txt"
+
+
+def on_post_build(config: Any) -> None:
+    """Put the text of all pages into the script that searches it."""
+    place = Path(config["site_dir"]) / "search"
+    index = json.loads((place / "search_index.json").read_text(encoding="utf-8"))
+    script = (ROOT / "docs" / "search.js").read_text(encoding="utf-8")
+    filled = script.replace("SECTIONS = []", f"SECTIONS = {json.dumps(index['docs'])}", 1)
+    for old in place.iterdir():
+        old.unlink()
+    (place / "main.js").write_text(filled, encoding="utf-8")

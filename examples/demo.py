@@ -19,6 +19,7 @@ the pace of real time: open ws://127.0.0.1:8765 in it, or another address that i
 
 import argparse
 import shutil
+import subprocess
 import sys
 import time
 import webbrowser
@@ -31,6 +32,7 @@ from typing import Any
 import fmpy
 import numpy as np
 from fmpy import calloc, free
+from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import (
     FMU2Slave,
     fmi2CallbackAllocateMemoryTYPE,
@@ -42,10 +44,16 @@ from fmpy.fmi2 import (
 from fmpy.logging import addLoggerProxy
 from numpy.typing import NDArray
 from report.page import write_report
-from report.progress import Progress
 from report.recording import Recording, Timing
 from report.route import Driver
 
+from sensor_models.tools.pictures.progress import Progress
+
+FMUS = Path("build/fmus")
+MODELS = (
+    "VehicleDynamics", "Environment", "Imu", "Accelerometer", "Gyroscope", "Magnetometer",
+    "Encoder", "Odometer", "Lidar", "DepthCamera", "CcdCamera", "Radar", "WaveformLidar", "Gnss",
+)  # fmt: skip
 STEP = 0.01  # s, of the vehicle and the sensors of motion
 SEEING_STEPS = 5  # such steps in a step of the world and of the sensors that see it
 PICTURES_PER_SECOND = 5.0
@@ -262,7 +270,7 @@ class Demo:
         self._open.close()
 
     def _load(self, model: str, name: str, parameters: Mapping[str, Any], every: int = 1) -> Fmu:
-        self._progress.say(f"loading {model} (the first time it compiles) ...")
+        self._progress.say(f"loading {model}")
         fmu = Fmu(self._fmus, model, name, parameters, every, self._messages)
         self._open.callback(fmu.close)
         if model != "VehicleDynamics":
@@ -385,7 +393,7 @@ class Demo:
 def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="A drive through the yard, and a report of it.")
-    parser.add_argument("--fmus", type=Path, default=Path("build/fmus"), help="built FMUs")
+    parser.add_argument("--fmus", type=Path, default=FMUS, help="built FMUs")
     parser.add_argument("--output", type=Path, default=Path("build/demo"))
     parser.add_argument("--seconds", type=float, default=20.0, help="how long to drive")
     parser.add_argument("--lidar", default="VLP-16", metavar="PRESET", help="OS0-128, Mid-360, ...")
@@ -403,6 +411,8 @@ def options_of(arguments: Sequence[str] | None) -> argparse.Namespace:
         options.seconds, options.hours = 3.0, 1.0 / 30.0
     if not options.seconds > 0.0 or not options.hours > 0.0:
         parser.error("--seconds and --hours must be above 0")
+    if options.live and not options.live.startswith("ws://"):
+        parser.error(f"--live {options.live}: must be an address, as {LIVE}")
     return options
 
 
@@ -411,27 +421,41 @@ def fresh(data: Path) -> Path:
     if data.exists() and not (data / "index.jsonl").exists() and any(data.iterdir()):
         raise SystemExit(f"{data} has files that are not of the demo; choose another --output")
     shutil.rmtree(data, ignore_errors=True)
-    data.mkdir(parents=True)
+    try:
+        data.mkdir(parents=True)
+    except OSError as error:
+        raise SystemExit(f"{data}: {error.strerror}") from None
     return data
+
+
+def build_missing(fmus: Path) -> None:
+    """Build what is not there, for this machine; FMUs from elsewhere have to be complete."""
+    missing = [model for model in MODELS if not (fmus / f"{model}.fmu").is_file()]
+    if missing and fmus != FMUS:
+        raise SystemExit(f"{fmus} has no {', '.join(missing)}: without --fmus they are built")
+    if missing:
+        here = ["--levels", "host", "--platforms", "host"]
+        command = [sys.executable, "-m", "build_fmus", *here, "--only", *missing]
+        if (status := subprocess.run(command, check=False).returncode) != 0:
+            raise SystemExit(status)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the demo."""
     options = options_of(arguments)
-    if not (options.fmus / "VehicleDynamics.fmu").exists():
-        raise SystemExit(f"no FMUs in {options.fmus}: run python build_fmus.py first")
     output = options.output.resolve()
     data = fresh(output / "data")
-    progress = Progress(sys.stderr)
-    with Demo(options, data, progress) as demo:
-        if options.live:
-            print(f"open {options.live} in Foxglove", flush=True)
-        recording = demo.drive(options.seconds)
-    report = write_report(recording, output / "report.html", options.hours, progress)
-    progress.clear()
+    build_missing(options.fmus)
+    with Progress() as progress:
+        with Demo(options, data, progress) as demo:
+            if options.live:
+                progress.say("")
+                print(f"open {options.live} in Foxglove", flush=True)
+            recording = demo.drive(options.seconds)
+        report = write_report(recording, output / "report.html", options.hours, progress)
     print(
         f"{recording.seconds:g} s driven in {recording.wall:.1f} s:"
-        f" {recording.factor:.1f} times faster than real time"
+        f" {recording.factor:.1f} times real time"
     )
     print(f"files   {data}\nreport  {report}")
     if options.mcap:
@@ -441,4 +465,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        raise SystemExit("\nstopped") from None
+    except FMICallException as error:  # what the FMU said of it has been told already
+        raise SystemExit(str(error)) from None

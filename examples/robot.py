@@ -43,7 +43,8 @@ def build(model, directory):
     if all(f.exists() and f.stat().st_mtime > model.stat().st_mtime for f in files):
         return
     print("building the FMUs for", model, "...", flush=True)
-    command = [sys.executable, "-m", "build_fmus", "--scene", str(model), "--levels", "host"]
+    command = [sys.executable, "-m", "build_fmus", "--scene", str(model)]
+    command += ["--levels", "host", "--platforms", "host"]
     subprocess.run([*command, "--only", *names, "--output", str(directory)], check=True)
 
 

@@ -1,16 +1,18 @@
 """A Debian for 64-bit ARM in a folder, and the emulator that runs its programs.
 
 ``python -m tests.arm64`` makes it, in ``build/arm64``, of packages from the mirror of this system:
-nothing is installed, and nobody need be root. It takes 40 MB of downloads and 150 MB of disk. All
-that FMUs need there comes from Debian but pygeomag, which is pure Python and is copied from here.
-For Debian and its relatives on x86-64, and the standard library alone.
+nothing is installed, and nobody need be root. It takes 50 MB of downloads and 270 MB of disk. All
+that FMUs need there comes from Debian but pygeomag, which is pure Python and is copied from here,
+and MuJoCo, whose wheels for ARM pip fetches. For Debian and its relatives on x86-64.
 """
 
+import contextlib
 import importlib.metadata
 import shutil
 import stat
 import subprocess
 import sys
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,7 +20,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "build" / "arm64"
 ROOT = FOLDER / "root"
 #: In place of an interpreter: Debian's for ARM, in the emulator.
 PYTHON = FOLDER / "python3"
-#: There when all is.
+#: There when all is; it says what that was.
 READY = FOLDER / "ready"
 
 #: The first Debian that has Embree 4 for ARM, and the version of its Python.
@@ -96,11 +98,41 @@ def make() -> None:
     libraries = ROOT / "usr" / "lib" / "aarch64-linux-gnu"
     for name in ("blas", "lapack"):  # what Debian's alternatives would choose
         (libraries / f"lib{name}.so.3").symlink_to(f"{name}/lib{name}.so.3")
-    add_pygeomag(ROOT / "usr" / "local" / "lib" / f"python{VERSION}" / "dist-packages")
+    packages = ROOT / "usr" / "local" / "lib" / f"python{VERSION}" / "dist-packages"
+    add_pygeomag(packages)
+    add_mujoco(packages)
     interpreter = ROOT / "usr" / "bin" / f"python{VERSION}"
     PYTHON.write_text(f'#!/bin/sh\nexec "{emulator()}" -L "{ROOT}" "{interpreter}" "$@"\n')
     PYTHON.chmod(PYTHON.stat().st_mode | stat.S_IXUSR)
-    READY.touch()
+    READY.write_text(contents())
+
+
+def contents() -> str:
+    """What there is when all is there."""
+    return "\n".join((*SCALAR, *SEEING, *mujoco()))
+
+
+def mujoco() -> list[str]:
+    """The wheels of MuJoCo in the version that is here: one before 4.0, and since then two."""
+    found = []
+    for name in ("mujoco", "mujoco-core"):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found.append(f"{name}=={importlib.metadata.version(name)}")
+    return found
+
+
+def add_mujoco(packages: Path) -> None:
+    """Unpack these wheels."""
+    wheels = FOLDER / "wheels"
+    shutil.rmtree(wheels, ignore_errors=True)
+    wheels.mkdir()
+    options = ["--no-deps", "--only-binary", ":all:", "--python-version", VERSION]
+    for tag in ("manylinux_2_28_aarch64", "manylinux2014_aarch64"):
+        options += ["--platform", tag]
+    run([sys.executable, "-m", "pip", "download", "--quiet", *options, *mujoco()], wheels)
+    for wheel in wheels.iterdir():
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(packages)
 
 
 def add_pygeomag(packages: Path) -> None:
@@ -114,7 +146,7 @@ def add_pygeomag(packages: Path) -> None:
 
 def main() -> int:
     """Make it if it is not there, and say what runs in it."""
-    if not READY.is_file():
+    if not READY.is_file() or READY.read_text() != contents():
         make()
     line = "import platform as p, numpy; print(p.machine(), p.python_version(), numpy.__version__)"
     return subprocess.run([str(PYTHON), "-c", line], check=False).returncode

@@ -12,7 +12,7 @@ from sensor_models.radar.ray_parameters import (
     RayTracedParameters,
     TracingParameters,
 )
-from sensor_models.radar.ray_traced import Motion, Paths, RayTracedRadar, new_pages
+from sensor_models.radar.ray_traced import Motion, Paths, RayTracedRadar, new_pages, no_images
 from sensor_models.radar.surfaces import RadarScene
 from sensor_models.scene.history import MovingBodies
 from sensor_models.scene.model import (
@@ -171,7 +171,8 @@ def tubes_of(radar: RayTracedRadar, rays: RayScene, motion: Motion, window: tupl
     motions[:, :6], motions[:, 6:] = motion.velocities, motion.bodies[:, :3] - motion.position
     bodies = MovingBodies(motion.bodies[np.newaxis].copy()) if len(motion.bodies) else None
     sender = radar._sender(motion, frame)
-    rays.run(shoot, sender, scene.tables, motions, cells, pages, bodies=bodies)
+    images = no_images(len(scene.owners))
+    rays.run(shoot, sender, scene.tables, motions, images, cells, pages, bodies=bodies)
     used = pages.used[: pages.claims[0]]
     return Paths(pages, np.lexsort((used[:, 1], used[:, 0])), len(numbers), 0)
 

@@ -104,3 +104,18 @@ def test_a_twin_has_terminals_and_the_licence_of_the_headers(fmu3_directory: Pat
         text = archive.read("terminalsAndIcons/terminalsAndIcons.xml").decode()
     assert 'name="joint"' in text
     assert 'name="body"' not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "platforms"),
+    [
+        ([], list(binding.TARGETS)),
+        (["--standalone"], [binding.host_platform()]),
+        (["--platforms", "host"], [binding.host_platform()]),
+        (["--platforms", "host", binding.host_platform()], [binding.host_platform()]),
+        (["--platforms", "win64", "darwin64"], ["win64", "darwin64"]),
+        (["--standalone", "--platforms", "host"], [binding.host_platform()]),
+    ],
+)
+def test_host_is_the_platform_of_this_machine(arguments: list[str], platforms: list[str]) -> None:
+    assert build_fmus.platforms_for(build_fmus.parse(arguments)) == platforms

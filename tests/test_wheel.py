@@ -13,11 +13,9 @@ import PIL.Image
 import pytest
 
 import build_fmus
-import fmus.tools.command
 import sensor_models
 from fmus.binding.compile import host_platform
 from fmus.building import project
-from fmus.building.sources import fmu_sources
 from fmus.tools.command import EXTRAS
 from tests.tools import need
 
@@ -150,7 +148,7 @@ def bare(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
-        (["--help"], "sensor-fmus campaign run FILE"),
+        (["--help"], "many runs of a system of FMUs"),
         (["--version"], f"sensor-fmus {sensor_models.__version__}\n"),
         (["list"], "Imu "),
         (["build", "--help"], "--standalone"),
@@ -221,10 +219,11 @@ def test_a_new_project_runs_to_its_picture(
     command: Path, fmu_directory: Path, tmp_path: Path
 ) -> None:
     """``sensor-fmus new x``, then ``python run.py`` in x, with nothing but what is installed."""
-    assert run(command, tmp_path, "new", "x") == "now: cd x; python run.py\n"
+    python = command.with_name("python")
+    assert run(command, tmp_path, "new", "x") == f"now: cd x && {python} run.py\n"
     (tmp_path / "x" / "build").mkdir()
     (tmp_path / "x" / "build" / "fmus").symlink_to(fmu_directory)
-    said = run(command.with_name("python"), tmp_path / "x", "run.py", "1.0")
+    said = run(python, tmp_path / "x", "run.py", "1.0")
     results = tmp_path / "x" / "results"
     assert said == f"10 sweeps, Imu.csv and picture.png: {results}\n"
     with PIL.Image.open(results / "picture.png") as picture:
@@ -247,24 +246,16 @@ def test_a_new_project_takes_no_place_that_is_in_use(command: Path, tmp_path: Pa
 
 def test_examples_are_found_and_copied(command: Path, tmp_path: Path) -> None:
     listed = run(command, tmp_path, "examples").splitlines()
-    assert [line.split()[0] for line in listed[:-1]] == sorted(
-        path.name for path in (ROOT / "examples").glob("*.py")
-    )
-    run(command, tmp_path, "examples", "mine")
-    assert files_below(tmp_path, ["mine"]) == {
-        name.replace("examples", "mine", 1) for name in files_below(ROOT, ["examples"])
+    assert {path.name for path in (ROOT / "examples").glob("*.py")} <= {
+        line.split()[0] for line in listed
     }
-
-
-def test_the_demo_builds_what_it_misses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    built: list[list[str]] = []
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "build" / "fmus").mkdir(parents=True)
-    (tmp_path / "build" / "fmus" / "Imu.fmu").touch()
-    monkeypatch.setattr("build_fmus.main", lambda words: built.append(list(words)) or 3)
-    assert fmus.tools.command.run_demo([]) == 3
-    assert built[0][:3] == ["--levels", "host", "--only"]
-    assert set(built[0][3:]) == set(fmu_sources()) - {"Imu"}
+    run(command, tmp_path, "examples", "mine")
+    copied = {"examples": "mine", "scenes": "mine/scenes"}
+    assert files_below(tmp_path, ["mine"]) == {
+        name.replace(folder, copied[folder], 1)
+        for folder in copied
+        for name in files_below(ROOT, [folder])
+    }
 
 
 def test_dependencies_are_those_of_the_project() -> None:

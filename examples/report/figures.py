@@ -166,7 +166,7 @@ def sky(fixes: Fixes) -> go.Figure:
     figure.update_polars(
         angularaxis={"rotation": 90, "direction": "clockwise", "tickvals": [0, 90, 180, 270],
                      "ticktext": ["N", "E", "S", "W"]},
-        radialaxis={"range": [0, 90], "tickvals": [30, 60, mask], "angle": 225, "tickangle": 45,
+        radialaxis={"range": [0, 90], "tickvals": [30, 60, mask], "angle": 225, "tickangle": 225,
                     "ticktext": ["60\u00b0", "30\u00b0", f"{fixes.sky['mask']:.0f}\u00b0"]},
     )  # fmt: skip
     return figure.update_layout(height=430, legend=_legend_above(), showlegend=True)

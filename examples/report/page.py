@@ -17,10 +17,10 @@ from plotly.offline import get_plotlyjs
 from report import figures
 from report.allan import Allan, at_rest
 from report.odometry import Odometry, odometry_of
-from report.progress import Progress
 from report.recording import Recording
 from report.satellites import Fixes
 from report.views import views_of
+from sensor_models.tools.pictures.progress import Progress
 
 HERE = Path(__file__).parent
 ENDS_OF_TABLE = 3  # rows at the beginning and at the end that are shown of each sensor's files
@@ -29,7 +29,7 @@ PACKAGES = ("sensor-fmus", "numpy", "numba", "mujoco", "embreex", "fmpy", "plotl
 
 def write_report(recording: Recording, file: Path, hours: float, progress: Progress) -> Path:
     """Write the report of a drive; ``hours`` is how long the IMU is at rest for its noise."""
-    progress.say("report: odometry and pictures ...")
+    progress.say("report: odometry and pictures")
     odometry, fixes = odometry_of(recording), Fixes(recording)
     shown = {
         "radar": figures.radar_map(),
@@ -43,7 +43,7 @@ def write_report(recording: Recording, file: Path, hours: float, progress: Progr
     }
     found = at_rest(hours, lambda share: progress.show(share, "report: the IMU at rest"))
     shown["allan"] = figures.allan(found)
-    progress.say("report: point clouds, pictures, maps of the radar ...")
+    progress.say("report: point clouds, pictures, maps of the radar")
     data = {
         "figures": {k: _figure(f) for k, f in shown.items()},
         "views": views_of(recording, fixes) | {"sky": _sky(fixes)},

@@ -46,7 +46,7 @@ class Recording:
 
     @property
     def factor(self) -> float:
-        """How much faster than real time it ran."""
+        """Simulated time over the time that it took."""
         return self.seconds / self.wall
 
     def vector(self, group: str, parts: tuple[str, ...] = VECTOR) -> Floats:

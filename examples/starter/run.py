@@ -3,6 +3,7 @@
 ``python run.py 5`` goes 5 s of the path; clouds, readings and picture.png are then in results/.
 """
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -32,11 +33,19 @@ def add(model, **parameters):
     """Start an FMU; enumerations are given by the name of their item."""
     file = FMUS / f"{model}.fmu"
     if not file.exists():  # compiles kernels: a minute or two, once on a machine
-        command = [sys.executable, "-m", "build_fmus", "--levels", "host", "--only", model]
-        subprocess.run(command, check=True)
+        command = [
+            sys.executable,
+            "-m",
+            "build_fmus",
+            "--only",
+            model,
+        ]  # and for this machine only:
+        subprocess.run([*command, "--levels", "host", "--platforms", "host"], check=True)
     folder = fmpy.extract(file)
     fmi = fmpy.read_model_description(folder)
     known = {variable.name: variable for variable in fmi.modelVariables}
+    if unknown := parameters.keys() - known.keys():  # fmpy itself would ignore them silently
+        raise SystemExit(f"{model} has no parameter {', '.join(sorted(unknown))}")
     for name in [name for name in parameters if known[name].type == "Enumeration"]:
         items = {item.name: int(item.value) for item in known[name].declaredType.items}
         parameters[name] = items[parameters[name]]
@@ -77,6 +86,7 @@ def show(file):
     figure.savefig(file, dpi=120)
 
 
+shutil.rmtree(RESULTS, ignore_errors=True)  # of the run before
 always = {
     "output_directory": str(RESULTS),
     "orientation_input": "euler",

@@ -37,20 +37,26 @@ const Array *array_of(Instance *instance, ValueReference reference, ArrayKind ki
 }
 
 /* The number of scalars of some arrays, or -1 with a message; and whether the scalars of each array
-   follow those of the one before, so that nobody has to gather them. */
+   follow those of the one before, so that nobody has to gather them. Without branches: those that
+   nobody can foresee take longer than all else here. */
 static long long number_of(Instance *instance, ArrayKind kind, const ValueReference references[],
                            size_t arrays, int *follow, const char *function) {
+    const Arrays *known = &instance->arrays;
     long long number = 0;
-    const Array *before = NULL;
-    *follow = 1;
-    for (size_t i = 0; i < arrays; i++) {
-        const Array *array = find_array(instance, references[i], kind, function);
-        if (!array) return -1;
+    uint32_t next = 0, is_other = 0, is_apart = 0;
+    for (size_t i = 0; known->count && i < arrays; i++) {
+        size_t is_beyond = references[i] >= known->count;
+        const Array *array = &known->all[is_beyond ? 0 : references[i]];
+        is_other |= (uint32_t)is_beyond | (array->kind ^ (uint32_t)kind);
+        is_apart |= i ? next ^ array->first : 0;
+        next = array->first + array->count;
         number += array->count;
-        if (before && before->first + before->count != array->first) *follow = 0;
-        before = array;
     }
-    return number;
+    *follow = !is_apart;
+    if (!is_other && (known->count || !arrays)) return number;
+    for (size_t i = 0; i < arrays; i++)
+        if (!find_array(instance, references[i], kind, function)) return -1;
+    return -1;
 }
 
 /* Writes the scalars of arrays one after the other. */

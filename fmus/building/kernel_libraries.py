@@ -19,6 +19,7 @@ import queue
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -202,13 +203,14 @@ def compile_all(
         for family in by_family(exports):
             tasks.put((level, family))
     known: Known = {level: {} for level in levels}
+    tally = Tally(len(exports) * len(levels), say)
 
     def work() -> None:
         with ExitStack() as processes:
             compilers: dict[str, Compiler] = {}
             for level, family in taken_from(tasks):
                 if level not in compilers:
-                    compiler = Compiler(level, platforms, resources, folder / level, say)
+                    compiler = Compiler(level, platforms, resources, folder / level, tally)
                     compilers[level] = processes.enter_context(compiler)
                 answers = compilers[level].compile(family)
                 known[level].update(zip((e.key for e in family), answers, strict=True))
@@ -236,6 +238,24 @@ def taken_from(tasks: "queue.SimpleQueue[Task]") -> Iterator[Task]:
             return
 
 
+class Tally:
+    """How many kernels there are of those that are wanted; several threads count."""
+
+    def __init__(self, wanted: int, say: Say) -> None:
+        self._wanted, self._say = wanted, say
+        self._done, self._lock = 0, threading.Lock()
+
+    def compiled(self, kernel: str) -> None:
+        """One had to be compiled."""
+        self.found(1)
+        self._say(f"compiling kernels: {self._done} of {self._wanted}, the last was {kernel}")
+
+    def found(self, count: int) -> None:
+        """Some are there."""
+        with self._lock:
+            self._done += count
+
+
 class Compiler:
     """A process that compiles for one level."""
 
@@ -245,9 +265,9 @@ class Compiler:
         platforms: Sequence[str],
         resources: Sequence[Path],
         folder: Path,
-        say: Say,
+        tally: Tally,
     ) -> None:
-        self._level, self._say = level, say
+        self._tally = tally
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed by __exit__
         self._process = subprocess.Popen(
             [sys.executable, str(HERE / "precompile.py"), str(folder), *map(str, resources)],
@@ -269,11 +289,12 @@ class Compiler:
         with suppress(BrokenPipeError):  # it has failed; its errors say how
             self._process.stdin.write(f"{wanted}\n")
             self._process.stdin.flush()
-        for line in self._process.stdout:
+        for new, line in enumerate(self._process.stdout):
             if line.startswith("["):
                 answer: list[dict[str, Any]] = json.loads(line)
+                self._tally.found(len(answer) - new)
                 return answer
-            self._say(f"{self._level}: {line.rstrip()}")
+            self._tally.compiled(line.rstrip())
         self._errors.seek(0)
         raise BuildError(f"precompile.py failed:\n{self._errors.read()}")
 

@@ -3,8 +3,8 @@
     python precompile.py FOLDER RESOURCES...
 
 Each line of standard input is JSON: a list of kernels, each with module, name and the kinds of its
-arguments. ``FOLDER`` gets ``PLATFORM/NAME.o`` for each; standard output gets a line for each kernel
-that had to be compiled, and after each list one of JSON that describes the list's kernels in their
+arguments. ``FOLDER`` gets ``PLATFORM/NAME.o`` for each; standard output gets the name of each that
+had to be compiled, and after each list one of JSON that describes the list's kernels in their
 order. Environment variables say for which processor Numba compiles, and for which platforms objects
 are made (``kernels/compiling.py``); objects in the cache are taken from there. The FMUs that
 declare the kernels are unpacked in ``RESOURCES``.
@@ -57,7 +57,7 @@ def compile_kernel(kernel: Any, kinds: Any, folder: Path) -> dict[str, Any]:
         (folder / platform / f"{code.name}.o").write_bytes(code.object_file)
         known = {name: value for name, value in vars(code).items() if name != "object_file"}
     if kernel.stats.compiled > before:
-        print(f"compiled {'.'.join(kernel.place()[:2])}", flush=True)
+        print(".".join(kernel.place()[:2]), flush=True)
     return known
 
 

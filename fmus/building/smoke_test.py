@@ -25,6 +25,11 @@ from fmus.fmi.base import FmuBase
 FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
 MANIFEST, EXPERIMENTS, STIMULI = "fmi-ls-manifest.xml", "experiments.xml", "smoke_test_in.csv"
 PRESETS = "presets"
+#: Pages of each FMU's documentation: name, role, what it is.
+PAGES = (
+    ("index.html", "document", "Reference page of the FMU"),
+    ("validation.html", "report", "Published measurements that the FMU was compared with"),
+)
 NAMESPACE = "http://fmi-standard.org/fmi-ls-manifest"
 VERSION = "1.0.0-beta.1"
 DESCRIPTION = "Layered Standard providing information on related files included in an FMU."
@@ -39,8 +44,8 @@ def related_files(model: type[FmuBase], interface: Interface = Interface.fmi2) -
     root = _manifest()
     _add_related(root, EXPERIMENTS, "experiment/smoke-test", "application/xml", "Smoke test")
     _add_related(root, STIMULI, "other", "text/csv", "Inputs of the smoke test")
-    page = "../../documentation/index.html"
-    _add_related(root, page, "document", "text/html", "Reference page of the FMU")
+    for page, role, about in PAGES:
+        _add_related(root, f"../../documentation/{page}", role, "text/html", about)
     for file, (preset, _) in sets.items():
         about = f"{preset.datasheet['publisher']} {preset.name}: {preset.description}"
         kind = "application/x-ssp-parameter-set"

@@ -1,18 +1,5 @@
 """``sensor-fmus``: the command line of the project.
 
-``sensor-fmus new DIRECTORY``         write a project that runs: a world, a path, two sensors
-``sensor-fmus examples [DIRECTORY]``  copy all examples, or say what there are
-``sensor-fmus list``                  what FMUs there are
-``sensor-fmus build [OPTION ...]``    build FMUs into build/fmus, with the options of build_fmus.py
-``sensor-fmus demo [OPTION ...]``     drive through a yard with all sensors, and write a report
-``sensor-fmus scene new MESH ...``     write the first manifest of a world of your own
-``sensor-fmus scene view | check | import ...``   pictures, checks, worlds of others as scenes
-``sensor-fmus presets check | list | units ...``  your presets, and those that there are
-``sensor-fmus campaign run FILE [--workers N | --scheduler tcp://HOST:8786] [--output DIR]``
-``sensor-fmus campaign report FILE [--output DIR]``
-``sensor-fmus dataset FILE [--workers N | --scheduler tcp://HOST:8786] [--output DIR]``
-``sensor-fmus fit KIND LOG ... [--output preset.toml] [--compare PRESET]``  from logs to a preset
-
 What a command needs beyond the package itself is imported by that command alone, so the others work
 without it.
 """
@@ -20,11 +7,14 @@ without it.
 import argparse
 import ast
 import contextlib
+import difflib
 import importlib.util
+import os
+import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,10 +24,20 @@ from fmus.tools.validation.command import add_to
 if TYPE_CHECKING:
     from sensor_models.tools.workers import WorkerPool
 
-FMUS = Path("build/fmus")
 REPORT = "report.html"
 #: The folder of the examples that a new project begins with.
 STARTER = "starter"
+#: What folders among the examples are, besides those that scripts use.
+FOLDERS: Mapping[str, str] = {
+    "campaign": "Many runs of one system: sensor-fmus campaign run campaign/campaign.toml",
+    "dataset": "A data set of depth and clouds: sensor-fmus dataset dataset/yard.toml",
+    "scenes": "The built-in scenes with the scripts that make their meshes",
+    "own_sensor": "A sonar, a sensor of one's own, with a preset",
+    "ssp": "The system of drive.py as a description, which sensor-fmus build --ssp packs",
+    "starter": "What sensor-fmus new writes",
+}
+#: Commands that leave alone what they have done already.
+RESUMED = ("build", "campaign", "dataset")
 #: What the extras of the package bring that commands import.
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "campaigns": ("fmpy", "scipy", "plotly"),
@@ -62,30 +62,45 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns 0 if it succeeded."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        if words[:1] == ["build"]:  # all other arguments are for that command
-            return _build(words[1:])
-        if words[:1] == ["demo"]:
-            return run_demo(words[1:])
-        if words[:1] == ["scene"]:
-            from sensor_models.tools.pictures import scene_command
-
-            return scene_command.main(words[1:])
-        if words[:1] == ["presets"]:
-            return _presets(words[1:])
-        if words[:1] == ["fit"]:
-            from sensor_models.tools.pictures import fit_command
-
-            return fit_command.main(words[1:])
-        given = _parser().parse_args(words)
-        return int(given.act(given))
+        return _run_command(words)
+    except BrokenPipeError:  # whoever read the output has seen enough; Python writes the rest
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except (RuntimeError, ValueError, OSError) as error:  # all that is raised on purpose is such
         if not _is_expected(error):
             raise
-        print(error, file=sys.stderr)
+        print(_told(error), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nstopped; the same command goes on from here", file=sys.stderr)
+        goes_on = "; the same command goes on from here" if {*words[:1]} & {*RESUMED} else ""
+        print(f"\nstopped{goes_on}", file=sys.stderr)
         return 130
+
+
+def _run_command(words: Sequence[str]) -> int:
+    others: Mapping[str, Callable[[Sequence[str]], int]] = {
+        "build": _build, "demo": run_demo, "fit": _fit, "presets": _presets, "scene": _scene,
+    }  # fmt: skip
+    if words and words[0] in others:  # all other arguments are for that command
+        return others[words[0]](words[1:])
+    parser, names = _parser()
+    if not words:
+        parser.print_help(sys.stderr)
+        return 2
+    if words[0] not in names and not words[0].startswith("-"):
+        close = difflib.get_close_matches(words[0], names, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
+        print(f"sensor-fmus: no command {words[0]!r}; {hint}", file=sys.stderr)
+        return 2
+    given = parser.parse_args(words)
+    return int(given.act(given))
+
+
+def _told(error: Exception) -> str:
+    """An error in a line; the system's own have the file first, as all others do."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
 
 
 def _is_expected(error: Exception) -> bool:
@@ -105,7 +120,19 @@ def _build(words: Sequence[str]) -> int:
 
     if any(word.startswith("--reference-results") for word in words):
         need("--reference-results", "demo")
-    return build_fmus.main(words)
+    return build_fmus.main(words, "sensor-fmus build")
+
+
+def _scene(words: Sequence[str]) -> int:
+    from sensor_models.tools.pictures import scene_command
+
+    return scene_command.main(words, "sensor-fmus scene")
+
+
+def _fit(words: Sequence[str]) -> int:
+    from sensor_models.tools.pictures import fit_command
+
+    return fit_command.main(words)
 
 
 def _presets(words: Sequence[str]) -> int:
@@ -117,17 +144,15 @@ def _presets(words: Sequence[str]) -> int:
 
 
 def run_demo(words: Sequence[str]) -> int:
-    """Build the FMUs that are not there, for this processor, and run the demo."""
+    """Run the demo, which builds the FMUs that are not there."""
     from fmus.building import project
-    from fmus.building.sources import fmu_sources
 
     need("sensor-fmus demo", "demo")
-    if not {"-h", "--help", "--fmus"} & set(words):
-        missing = [name for name in fmu_sources() if not (FMUS / f"{name}.fmu").is_file()]
-        if missing and (status := _build(["--levels", "host", "--only", *missing])) != 0:
-            return status
     command = [sys.executable, str(project.EXAMPLES / "demo.py"), *words]
-    return subprocess.run(command, check=False).returncode
+    try:
+        return subprocess.run(command, check=False).returncode
+    except KeyboardInterrupt:  # of which the demo itself has told
+        return 130
 
 
 def _list(_given: argparse.Namespace) -> int:
@@ -142,31 +167,57 @@ def _new(given: argparse.Namespace) -> int:
         need("its run.py", "demo")
     except MissingError as missing:
         print(missing)
-    print(f"now: cd {given.directory}; python run.py")
+    print(f"now: cd {_quoted(given.directory)} && {_python()} run.py")
     return 0
+
+
+def _python() -> str:
+    """How the user's shell calls this Python."""
+    found, own = shutil.which("python"), Path(sys.executable)
+    return "python" if found and Path(found).parent == own.parent else _quoted(own)
+
+
+def _quoted(path: Path) -> str:
+    """A path as one word of a command line."""
+    return subprocess.list2cmdline([str(path)]) if os.name == "nt" else shlex.quote(str(path))
 
 
 def _examples(given: argparse.Namespace) -> int:
     from fmus.building import project
 
     if given.directory is None:
-        for path in sorted(project.EXAMPLES.glob("*.py")):
-            about = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-            print(f"{path.name:<16} {about.splitlines()[0]}")
+        for name, about in _described(project.EXAMPLES):
+            print(f"{name:<16} {about}")
         print("to have them all: sensor-fmus examples DIRECTORY")
         return 0
     copy_new(project.EXAMPLES, given.directory)
+    copy_new(project.SCENES, given.directory / "scenes")
     print(given.directory)
     return 0
 
 
+def _described(examples: Path) -> Iterator[tuple[str, str]]:
+    """Scripts with the first lines of their docstrings, and folders."""
+    for path in sorted(examples.glob("*.py")):
+        about = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        yield path.name, about.splitlines()[0]
+    for name, about in FOLDERS.items():
+        yield f"{name}/", about
+
+
 def copy_new(source: Path, target: Path) -> None:
-    """Copy files of the project into a directory that is new or empty."""
+    """Copy files of the project into a directory that is new or empty.
+
+    Without their permissions: a package may be installed for reading only.
+    """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise FileExistsError(f"{target} is there already; name a directory that is new or empty")
-    shutil.copytree(
-        source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
-    )
+    target.mkdir(parents=True, exist_ok=True)
+    for path in sorted(source.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            copy = target / path.relative_to(source)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
 
 
 def pool_of(given: argparse.Namespace) -> "WorkerPool":
@@ -237,31 +288,42 @@ def _validate(given: argparse.Namespace) -> int:
     return validate(given)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> tuple[argparse.ArgumentParser, Sequence[str]]:
+    """The parser, and the commands that there are."""
     parser = argparse.ArgumentParser(
         prog="sensor-fmus",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Simulated sensors as FMUs. Begin with: sensor-fmus new DIRECTORY",
+        epilog="sensor-fmus COMMAND --help says what a command takes.",
     )
     version = f"%(prog)s {sensor_models.__version__}"
     parser.add_argument("--version", action="version", version=version)
-    topics = parser.add_subparsers(required=True)
-    for name, about in (
-        ("build", "build FMUs"),
-        ("demo", "a drive with all sensors"),
-        ("scene", "pictures and checks of scenes, worlds of others as scenes"),
-        ("presets", "check preset files, list presets and units"),
-        ("fit", "from recorded data to a preset with intervals"),
-    ):
-        topics.add_parser(name, help=f"{about}; has a --help of its own", add_help=False)
-    topics.add_parser("list", help="list the FMUs").set_defaults(act=_list)
-    new = topics.add_parser("new", help="write a project that runs, to be changed")
+    topics = parser.add_subparsers(required=True, metavar="COMMAND", title="commands")
+    new = topics.add_parser("new", help="write a project that runs: a world, a path, two sensors")
     new.set_defaults(act=_new)
     new.add_argument("directory", type=Path, help="is made, or empty")
-    examples = topics.add_parser("examples", help="copy the examples, or list them")
+    examples = topics.add_parser("examples", help="list the examples, or copy them")
     examples.set_defaults(act=_examples)
     examples.add_argument("directory", type=Path, nargs="?", help="is made, or empty")
-    campaign = topics.add_parser("campaign", help="many runs of a system of FMUs")
+    topics.add_parser("list", help="what FMUs there are").set_defaults(act=_list)
+    for name, about in (
+        ("build", "build FMUs into build/fmus"),
+        ("demo", "drive through a yard with all sensors, and write a report"),
+        ("scene", "a first manifest of your meshes; pictures and checks; worlds of others"),
+        ("presets", "check presets, list those that there are, and units"),
+        ("fit", "from recorded data to a preset with intervals"),
+    ):
+        topics.add_parser(name, help=about, add_help=False)
+    _add_campaign(topics.add_parser("campaign", help="many runs of a system of FMUs"))
+    dataset = topics.add_parser("dataset", help="samples of sensors in scenes drawn by rule")
+    dataset.set_defaults(act=_dataset)
+    dataset.add_argument("file", type=Path, help="description of the data set, in TOML")
+    dataset.add_argument("--output", type=Path, help="directory; default: beside the description")
+    add_pool(dataset)
+    add_to(topics).set_defaults(act=_validate)
+    return parser, list(topics.choices)
+
+
+def _add_campaign(campaign: argparse.ArgumentParser) -> None:
     actions = campaign.add_subparsers(required=True)
     for name, act, about in (
         ("run", _run, "run what is left, and write a report"),
@@ -280,13 +342,6 @@ def _parser() -> argparse.ArgumentParser:
         )
         if name == "run":
             add_pool(action)
-    dataset = topics.add_parser("dataset", help="samples of sensors in scenes drawn by rule")
-    dataset.set_defaults(act=_dataset)
-    dataset.add_argument("file", type=Path, help="description of the data set, in TOML")
-    dataset.add_argument("--output", type=Path, help="directory; default: beside the description")
-    add_pool(dataset)
-    add_to(topics).set_defaults(act=_validate)
-    return parser
 
 
 if __name__ == "__main__":

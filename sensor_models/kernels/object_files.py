@@ -57,6 +57,7 @@ def make(
     machine, entry = private.machine_of(compiled), compiled.fndesc.llvm_func_name
     module = private.module_of(compiled)
     _keep_only(module, (entry,), machine)
+    private.optimise(compiled, module)
     c_name = f"{name}_c" if for_c else ""
     module.link_in(binding.parse_assembly(_wrappers(module.get_function(entry), name, c_name)))
     module.link_in(binding.parse_assembly(_needed_runtime(module)))

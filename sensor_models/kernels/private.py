@@ -10,6 +10,7 @@ with the same results.
 """
 
 import ctypes
+import gc
 import pickle
 import re
 from collections.abc import Iterator
@@ -21,9 +22,10 @@ RUN_WITH = {"numba": "0.68.1", "llvmlite": "0.50.0", "numpy": "2.4.6"}
 
 #: What is used, and what for.
 INTERFACES = {
-    "stops": "Numba is stopped before it makes machine code of each function that a kernel calls",
-    "modules": "the optimised module and the target machine of a compiled function, to emit an"
-    " object file of it",
+    "stops": "Numba is stopped before it links, optimises and makes machine code of each function"
+    " that a kernel calls",
+    "modules": "the modules of a compiled function and of what it calls, the passes and the target"
+    " machine, to emit an object file of all",
     "texts": "values in the text of an exception are Python's in Numba's code; they are left out",
     "places": "the path of each statement that raises is shortened: equal sources, equal libraries",
     "kernels_in_kernels": "`_numba_type_` and the typing context of a target: Numba takes a kernel"
@@ -208,15 +210,15 @@ def machine_of(compiled: Any) -> Any:
 
 
 def module_of(compiled: Any) -> Any:
-    """The module of what Numba has compiled, in a copy.
+    """The module of what Numba has compiled with all that it calls, not yet optimised.
 
     Its exceptions have no text that is made at run time.
     """
     from llvmlite import binding
 
-    module = compiled.library._final_module
+    module = _whole(compiled.library)
     if not any(f.name.startswith("__excinfo_unwrap_args") for f in module.functions):
-        return binding.parse_bitcode(module.as_bitcode())
+        return module
     stub = r"define \2 @\1(\2 %values) {\n  ret \2 null\n}"
     return binding.parse_assembly(UNWRAP.sub(stub, str(module)))
 
@@ -241,6 +243,10 @@ def without_places() -> None:
 NO_WRAPPERS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
+#: How a function is linked that others see.
+VISIBLE = ("external", "weak_odr", "linkonce_odr")
+
+
 def _not_executable(_context: Any, library: Any, known: Any, environment: Any) -> Any:
     """What stands for a function without machine code; a call of it would raise an error."""
     from numba import _dynfunc
@@ -260,13 +266,66 @@ def _optimize_defined(library: Any, module: Any) -> None:
             passes.run(function, builder)
 
 
+def _link_later(library: Any) -> None:
+    """What stands for the completion of a function: nothing is linked to it, nor optimised.
+
+    Numba does both with all that a function calls, directly or not, and for each function anew. For
+    objects it is done once, for a kernel as a whole (``module_of``, ``optimise``); callers that
+    Numba compiles by itself get the whole, too.
+    """
+    library._raise_if_finalized()
+    library._finalized = True
+    library._get_module_for_linking = lambda: _defined_as("linkonce_odr", _whole(library))
+
+
+def _whole(library: Any) -> Any:
+    """A copy of the module of a function, with all that it calls."""
+    module = library._final_module.clone()
+    for called in _called_by(library):
+        # weak: LLVM would drop what is linked but once where nothing has called it so far
+        module.link_in(_defined_as("weak_odr", called._final_module.clone()))
+    return module
+
+
+def _called_by(library: Any) -> list[Any]:
+    """The libraries of what a function calls, and of what these call, each once."""
+    found = {library: None}  # an ordered set
+    left = [library]
+    while left:
+        new = [called for called in left.pop()._linking_libraries if called not in found]
+        found.update(dict.fromkeys(new))
+        left += new
+    return list(found)[1:]
+
+
+def _defined_as(linkage: str, module: Any) -> Any:
+    """A module whose functions others may define as well."""
+    for function in module.functions:
+        if not function.is_declaration and function.linkage.name in VISIBLE:
+            function.linkage = linkage
+    return module
+
+
+def optimise(compiled: Any, module: Any) -> None:
+    """Optimise a module as Numba does: cheaply, then in full."""
+    codegen = compiled.library._codegen
+    cheap = {"loop_vectorize": codegen._loopvect, "slp_vectorize": False, "cost": "cheap"}
+    for options in ({**cheap, "opt": codegen._opt_level}, {}):
+        passes, builder = codegen._module_pass_manager(**options)
+        passes.run(module, builder)
+
+
 @contextmanager
 def without_machine_code() -> Iterator[None]:
-    """Have Numba compile as far as LLVM's optimised modules, and no further.
+    """Have Numba compile as far as the modules of single functions, and no further.
 
     Machine code of each function that a kernel calls, and what calls that from Python, took more
-    than a third of the time of compiling. What is made inside is for object files and for kernels
-    that call it, and cannot be called. Other threads compile before or after.
+    than a third of the time of compiling; to link and optimise each, a third of what was left. What
+    is made inside is for object files and for kernels that call it, and cannot be called. Other
+    threads compile before or after.
+
+    Garbage is not collected meanwhile: looking for it among the many objects that Numba keeps took
+    a seventh of the time.
     """
     from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary, JITCPUCodegen
     from numba.core.compiler_lock import global_compiler_lock
@@ -279,15 +338,20 @@ def without_machine_code() -> Iterator[None]:
         (JITCodeLibrary, "_finalize_specific", lambda _library: None),
         (CPUContext, "get_executable", _not_executable),
         (CPUCodeLibrary, "_optimize_functions", _optimize_defined),
+        (CPUCodeLibrary, "finalize", _link_later),
     )
     with global_compiler_lock:
         rtsys.initialize(cpu_target.target_context)  # machine code that Numba needs itself
         usual = [(place, name, place.__dict__[name]) for place, name, _ in stops]
         for place, name, instead in stops:
             setattr(place, name, instead)
+        collects = gc.isenabled()
+        gc.disable()
         try:
             yield
         finally:
+            if collects:
+                gc.enable()
             for place, name, function in usual:
                 setattr(place, name, function)
 

@@ -32,8 +32,10 @@ from sensor_models.core.frames import matrix_from_quaternion
 from sensor_models.core.random import stream_key
 from sensor_models.kernels.radar.batches import parts_of
 from sensor_models.kernels.radar.cells import list_cells, look, spread
+from sensor_models.kernels.radar.crossings import LOOKS, MOST_IMAGES, Images, list_images
 from sensor_models.kernels.radar.noise import add_noise
-from sensor_models.kernels.radar.ray_paths import PAGE, PATH_SIZE, Cells, Pages, shoot
+from sensor_models.kernels.radar.pages import PAGE, PATH_SIZE, Pages
+from sensor_models.kernels.radar.ray_paths import Cells, shoot
 from sensor_models.kernels.radar.ray_tubes import Sender
 from sensor_models.kernels.radar.synthesis import (
     BLOCK,
@@ -146,6 +148,7 @@ class RayTracedRadar:
         self._scene: RadarScene | None = None
         self._pages = new_pages(256)
         self._slabs = np.zeros((0, 0, 0), np.float32)
+        self._shown = np.zeros((0, 0, 0, 0), np.float32)
         chirp, window = own.chirp, own.window
         self._tables = (
             rows_of(kernel_table(int(window.range), chirp.samples)),
@@ -163,14 +166,14 @@ class RayTracedRadar:
         scene, sender = self._scene, self._sender(motion, frame)
         moving = MovingBodies(np.ascontiguousarray(motion.bodies, float)[np.newaxis])
         bodies = moving if len(motion.bodies) else None
-        cells, tubes = self._cells(rays, scene, sender, motion, bodies)
+        cells, images, tubes = self._cells(rays, scene, sender, motion, bodies)
         motions = np.zeros((len(motion.bodies), 9))
         motions[:, :6] = motion.velocities
         motions[:, 6:] = motion.bodies[:, :3] - motion.position
         while True:
             pages = self._pages
             pages.claims[0] = pages.lost[0] = 0
-            rays.run(shoot, sender, scene.tables, motions, cells, pages, bodies=bodies)
+            rays.run(shoot, sender, scene.tables, motions, images, cells, pages, bodies=bodies)
             taken = int(pages.claims[0])
             if taken <= len(pages.used):
                 break
@@ -201,8 +204,8 @@ class RayTracedRadar:
         sender: Sender,
         motion: Motion,
         bodies: MovingBodies | None,
-    ) -> tuple[Cells, int]:
-        """The cells that are looked at, by two passes, and how many tubes they are."""
+    ) -> tuple[Cells, Images, int]:
+        """The cells that are looked at, by two passes, what mirrors show, and how many tubes."""
         own = self.parameters
         half_u, half_v = math.tan(own.fov.azimuth), math.tan(own.fov.elevation)
         columns = max(math.ceil(2.0 * half_u / own.rays.angle), 1)
@@ -212,7 +215,12 @@ class RayTracedRadar:
         spacings, windows = self._pictures(scene, motion, grid, columns, rows)
         parts, facets = np.empty((2, rows, columns), np.int32), np.empty((rows, columns), np.int64)
         reached = np.empty((rows, columns), np.float32)
-        rays.run(look, sender, scene.tables, *grid, spacings, parts, facets, reached, bodies=bodies)
+        owners = np.empty((LOOKS, rows, columns), np.int32)
+        shown = self._room_for_images(rows, columns)
+        rays.run(
+            look, sender, scene.tables, *grid, spacings, parts, facets, reached, owners, shown,
+            bodies=bodies,
+        )  # fmt: skip
         divided = np.empty_like(parts)  # across, and upward
         rays.run(spread, parts, facets, divided)
         for window, ahead, counts in windows:
@@ -223,7 +231,14 @@ class RayTracedRadar:
         if tubes > own.rays.maximum:
             listed, tubes = self._listed(rays, self._limited(divided, tubes))
         numbers, across, upward, chunks = listed
-        return Cells(numbers, across, upward, chunks, columns, *grid), tubes
+        images = _images(rays, owners, shown, len(scene.owners))
+        return Cells(numbers, across, upward, chunks, columns, *grid), images, tubes
+
+    def _room_for_images(self, rows: int, columns: int) -> NDArray[np.float32]:
+        """Where cells note images; it is kept, as few of its pages are ever written to."""
+        if self._shown.shape[1:3] != (rows, columns):
+            self._shown = np.empty((LOOKS, rows, columns, 4), np.float32)
+        return self._shown
 
     def _listed(self, rays: RayScene, divided: NDArray[np.int32]) -> tuple[Any, int]:
         """Cells with their parts, and in chunks; how many tubes they are."""
@@ -385,6 +400,25 @@ def centred_transform(count: int, window: int, *, signed: bool) -> Callable[[Any
         return np.fft.fft(samples * weights.reshape(shape), axis=0) * turn.reshape(shape)
 
     return transform
+
+
+def no_images(owners: int) -> Images:
+    """None of any owner."""
+    none = np.zeros(0)
+    return Images(np.zeros(owners + 1, np.int64), none.reshape(0, 3), none.astype(np.int64), none)
+
+
+def _images(
+    rays: RayScene, owners: NDArray[np.int32], shown: NDArray[np.float32], count: int
+) -> Images:
+    """The images that the cells of a frame found."""
+    counts, mirrors = np.zeros(count, np.int64), np.zeros((count, MOST_IMAGES), np.int64)
+    places, shares = np.zeros((count, MOST_IMAGES, 3)), np.zeros((count, MOST_IMAGES))
+    flat = owners.reshape(LOOKS, -1), shown.reshape(LOOKS, -1, 4)
+    rays.run(list_images, *flat, counts, places, mirrors, shares, threads=1)
+    taken = np.arange(MOST_IMAGES) < counts[:, np.newaxis]
+    firsts = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    return Images(firsts, np.ascontiguousarray(places[taken]), mirrors[taken], shares[taken])
 
 
 def _window(values: Floats, first: float, step: float, count: int) -> slice:

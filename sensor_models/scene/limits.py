@@ -98,7 +98,8 @@ def read_limited(file: Path, key: str, manifest: Path, limit: int = MAX_FILE_BYT
         with file.open("rb") as stream:
             return stream.read(size)  # not more, even if it is growing; takes room for as much
     except OSError as error:
-        reason = f"{file} cannot be read: {error.strerror or error}"
+        named = "" if file == manifest else f"{file} "
+        reason = f"{named}cannot be read: {error.strerror or error}"
         raise SceneError(manifest, key, reason) from error
 
 

@@ -33,7 +33,10 @@ def read_by_trimesh(
     ``looks`` are the pictures of its materials by their numbers.
     """
     resolver = None if read_file is None else _Resolver(read_file)
-    scene = trimesh.load_scene(io.BytesIO(data), file_type=kind, resolver=resolver, process=False)
+    # Not by load_scene, which there is since 4.6 only: Debian 13 has 4.5.
+    scene: Any = trimesh.load(
+        io.BytesIO(data), file_type=kind, resolver=resolver, force="scene", process=False
+    )
     return list(_geometries(scene, named, looks))
 
 

@@ -3,8 +3,14 @@
 ``python -m tests.bench.grain`` writes the table of ``docs/ccd_camera.md``: the rms difference in
 8-bit sRGB from a picture whose points each send 1,024 rays, at 1024 x 768, of the whole picture,
 and of materials as far as they are ``INSIDE`` pixels from what is not of them. A minute or two.
+
+``python -m tests.bench.grain 0`` to ``5`` does the same in some seconds for one of ``CUTS``, parts
+of that picture where grain shows: cars, leaves, walls in shade, panes. The truth has 512 rays then,
+and the mean light of the part with sharing over that of the truth is told as well.
 """
 
+import sys
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,6 +24,11 @@ from tests.sensor_models.camera.test_ccd_mitsuba import looking
 
 EYE, TARGET, ANGLE = np.array([-14.0, -22.0, 8.4]), np.array([1.6, 0.6, 1.2]), 62.0
 SIZE, INSIDE, FEWEST = (1024, 768), 8, 500
+#: Left column, top row, width and height.
+CUTS = (
+    (260, 430, 220, 130), (590, 270, 210, 150), (430, 130, 200, 130), (700, 560, 140, 100),
+    (860, 330, 164, 110), (0, 470, 100, 150),
+)  # fmt: skip
 Floats = NDArray[np.float64]
 
 
@@ -71,6 +82,38 @@ def grain(size: tuple[int, int]) -> dict[str, tuple[float, float]]:
     }
 
 
+def cut_of(cut: tuple[int, int, int, int], light: LightParameters) -> CcdCamera:
+    """The camera of a part of the picture."""
+    left, top, width, height = cut
+    whole = camera_of(SIZE, light)
+    camera = CcdCamera(replace(whole.optics, width=width, height=height), light=light)
+    rays = whole.directions.reshape(SIZE[1], SIZE[0], 3)
+    rays = rays[top : top + height, left : left + width].reshape(-1, 3)
+    camera.directions = np.ascontiguousarray(rays)
+    return camera
+
+
+def grain_in(cut: tuple[int, int, int, int]) -> tuple[float, float, float]:
+    """In a part of the picture: grain with shared light and without, and the ratio of the means."""
+    pose, (left, top, width, height) = looking(EYE, TARGET), cut
+    with RayScene(load_scene("yard")) as rays:
+        whole = camera_of(SIZE, LightParameters(sharing=Sharing.neighbours))
+        seen = whole.expose(rays, pose, 1).light
+        colors = whole.colors(seen, whole.day(rays))
+        time = whole.auto_exposure().goal(whole.level_rate(seen, colors))
+        part = seen[top : top + height, left : left + width]
+        camera = cut_of(cut, LightParameters(rays=512, sharing=Sharing.none))
+        truth = camera.expose(rays, pose, 3).light
+        alone = cut_of(cut, LightParameters(sharing=Sharing.none)).expose(rays, pose, 1).light
+        numbers = [
+            camera.develop(rays.pool, light, 0, time, colors)[0].astype(float)
+            for light in (part, alone, truth)
+        ]
+    everywhere = np.ones((height, width), bool)
+    shared, own = (rms(squared_error(each, numbers[2]), everywhere) for each in numbers[:2])
+    return shared, own, float(part.sum(dtype=float) / truth.sum(dtype=float))
+
+
 def squared_error(one: Floats, other: Floats) -> Floats:
     """The mean over colours of the squared difference, by pixel."""
     difference = (one - other) ** 2
@@ -91,7 +134,10 @@ def inside(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def main() -> None:
-    """Write the table."""
+    """Write the table, or what one of the parts has."""
+    if len(sys.argv) > 1:
+        print("{:.2f} {:.2f} {:.4f}".format(*grain_in(CUTS[int(sys.argv[1])])), flush=True)
+        return
     for name, (shared, alone) in grain(SIZE).items():
         print(f"{name or 'whole picture':20s} {shared:6.2f} {alone:6.2f}", flush=True)
 

@@ -63,7 +63,7 @@ def rounds(directory: Path, fmus: Path, fmus3: Path) -> list[Bar]:
     program = compile_c(directory / "versions", [SOURCE])
     with unpacked(fmus / "Imu.fmu") as two, unpacked(fmus3 / "Imu.fmu") as three:
         own, other = references(two), references(three)
-        command = [str(program), "100000"]
+        command = [str(program), "10000"]
         for place, known in ((two, own), (three, other)):
             (library,) = (place / "binaries").rglob("Imu.so")
             command += [str(library), known[""], str(place / "resources")]
@@ -95,20 +95,23 @@ def frames(fmus3: Path) -> list[Bar]:
     return [frame(fmus3, text, own) for text, own in FRAMES.items()]
 
 
-def frame(fmus3: Path, text: str, own: Mapping[str, Any], steps: int = 60) -> Bar:
-    """How much longer a step takes with reading ``frame.cloud`` than without, in turns."""
-    spent: dict[bool, list[float]] = {False: [], True: []}
+def frame(fmus3: Path, text: str, own: Mapping[str, Any], steps: int = 120) -> Bar:
+    """How long reading ``frame.cloud`` of each second step takes; steps before and after it."""
+    reads: list[float] = []
+    spent: tuple[list[float], list[float]] = ([], [])
     with unpacked(fmus3 / "Lidar.fmu") as directory:
         lidar = Twin(directory, "bench")
         lidar.initialize({**own, "sample_rate": 10.0, "mount.position.z": 1.0})
         for k in range(steps):
             start = time.perf_counter()
             lidar.step(0.1 * k, 0.1)
+            stepped = time.perf_counter()
+            spent[k % 2].append(stepped - start)
             if k % 2:
                 view = lidar.view("frame.cloud")
-            spent[bool(k % 2)].append(time.perf_counter() - start)
+                reads.append(time.perf_counter() - stepped)
         points = len(view) // lidar.record_of("frame.cloud").itemsize
         lidar.slave.freeInstance()
-    more = 1e3 * float(np.median(spent[True]) - np.median(spent[False]))
-    detail = f"{points} points, step {1e3 * np.median(spent[False]):.1f} ms"
-    return Bar(f"frame.cloud, {text}: more than unread", more, 0.3, "ms", detail)
+    read, after, other = (1e3 * float(np.median(times)) for times in (reads, *spent))
+    detail = f"{points} points; a step {other:.1f} ms, after a frame was read {after:.1f} ms"
+    return Bar(f"frame.cloud, {text}: reading it", read, 0.3, "ms", detail)

@@ -7,12 +7,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fmpy
+import numpy as np
 import pyarrow.parquet
 import pytest
 
 import build_fmus
 from sensor_models import catalog
 from sensor_models.core.spec import scalars_of
+from sensor_models.scene.materials import material_library
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -236,3 +239,53 @@ def test_words_of_modelica_in_the_document_are_those_in_names() -> None:
     assert {word: set(re.findall("`([^`]+)`", names)) for word, names in rows} == (
         words_of_modelica()
     )
+
+
+def test_every_claim_of_the_readme_has_its_command() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    claims = re.findall(r"^- \*\*(.+?)\*\*.*?\(`([^`]+)`\)\.$", readme, re.MULTILINE)
+    assert len(claims) == len(re.findall(r"^- \*\*", readme, re.MULTILINE)) >= 6
+    for _, command in claims:
+        program, _, words = command.partition(" ")
+        assert program in ("pytest", "python", "sensor-fmus")
+        if program == "pytest":
+            assert (ROOT / words).is_file()
+        if program == "python":
+            assert re.fullmatch(r"-m tests\.bench (\w+)", words)
+            assert f'"{words.split()[-1]}": lambda' in (
+                ROOT / "tests" / "bench" / "__main__.py"
+            ).read_text(encoding="utf-8")
+    (number,) = re.findall(r"(\d+) surfaces", readme)
+    assert int(number) == len(material_library())
+
+
+def test_readme_leads_to_every_tool_and_every_kind_of_sensor() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    tools = ("start", "campaigns", "datasets", "quick_caster", "presets", "fitting", "messages")
+    for page in (*tools, "library", "depth_camera", "wheels", "worlds", "standalone", "fmi3"):
+        assert f"](docs/{page}.md" in readme, page
+    assert "`sensor-fmus --help`" in readme
+    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
+    for word in ("URDF", "MJCF", "USD", "glTF", "Euler", "Foxglove", "ROS 2", "OSI", "KITTI"):
+        assert word in pages, word
+
+
+def test_what_fmpy_does_in_silence_is_said_where_the_first_script_is() -> None:
+    start = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
+    assert "fmpy's own `simulate_fmu` [would ignore them silently](masters.md#fmpy)" in start
+    masters = (ROOT / "docs" / "masters.md").read_text(encoding="utf-8")
+    assert "with redirect_stdout(None):" in masters
+
+
+def test_lines_that_fmpy_prints_of_an_imu_are_counted_right(
+    fmu_directory: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    masters = (ROOT / "docs" / "masters.md").read_text(encoding="utf-8")
+    found = re.search(r"(\d+) for an `Imu` of which one is given; (\d+) of them are", masters)
+    assert found is not None
+    turning = np.rec.fromarrays([[0.0, 0.1], [0.0, 0.0]], names=["time", "body.position.x"])
+    options = {"stop_time": 0.1, "step_size": 0.1, "input": turning, "output": ["sample.time"]}
+    fmpy.simulate_fmu(str(fmu_directory / "Imu.fmu"), **options)
+    lines = [line for line in capfd.readouterr().out.splitlines() if "missing input" in line]
+    faults = [line for line in lines if "fault" in line]
+    assert (len(lines), len(faults)) == (int(found[1]), int(found[2]))

@@ -10,11 +10,12 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import build_fmus
+from tests.browser import open_page
 
 ROOT = Path(build_fmus.__file__).parent
 
 
-class Page(HTMLParser):
+class Html(HTMLParser):
     """What a page loads, links to, and has anchors for."""
 
     def __init__(self, path: Path) -> None:
@@ -55,13 +56,13 @@ def test_every_document_is_on_the_site_and_in_its_menu(site: Path) -> None:
 
 
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
-    loads = {link for path in site.glob("*.html") for link in Page(path).loads}
+    loads = {link for path in site.glob("*.html") for link in Html(path).loads}
     assert any(link.endswith(".css") for link in loads)
     assert [link for link in loads if urlsplit(link).scheme or link.startswith("//")] == []
 
 
 def test_no_link_is_dead(site: Path) -> None:
-    pages = {path: Page(path) for path in site.glob("*.html") if path.name != "404.html"}
+    pages = {path: Html(path) for path in site.glob("*.html") if path.name != "404.html"}
     dead = []
     for path, page in pages.items():
         for link in page.links | page.loads:
@@ -75,3 +76,37 @@ def test_no_link_is_dead(site: Path) -> None:
             ):
                 dead.append((path.name, link))
     assert dead == []
+
+
+def test_pages_fit_into_windows_and_their_scripts_run(site: Path) -> None:
+    pages = sorted(path for path in site.glob("*.html") if path.name != "404.html")
+    wide, small = [], []
+    with open_page(pages[0], 420, 900) as page:
+        for width in (420, 1366):
+            for path in pages:
+                page.show(path, width, 900)
+                page.wait_for(f"document.readyState === 'complete' && innerWidth === {width}")
+                if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+                    wide.append((path.name, width))
+                if page.evaluate("parseFloat(getComputedStyle(document.body).fontSize)") < 14:
+                    small.append(path.name)
+        errors = page.errors
+    assert (wide, small, errors) == ([], [], [])
+
+
+def test_search_finds_sections_in_pages_that_are_files(site: Path) -> None:
+    with open_page(site / "start.html") as page:
+        page.wait_for("document.readyState === 'complete'")
+        look = "(i => {{ i.value = {!r}; i.dispatchEvent(new Event('input')); }})"
+        look += "(document.getElementById('mkdocs-search-query'))"
+        results = "[...document.querySelectorAll('#mkdocs-search-results a')].map(a => a.href)"
+        page.evaluate(look.format("flicker Allan"))
+        found = page.evaluate(results)
+        assert any("how_it_works.html" in link for link in found)
+        for link in found:
+            parts = urlsplit(link)
+            target = Path(unquote(parts.path))
+            assert not parts.fragment or parts.fragment in Html(target).anchors
+        page.evaluate(look.format("xyzzy"))
+        assert page.evaluate(results) == []
+        assert page.errors == []

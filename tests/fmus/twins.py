@@ -17,6 +17,7 @@ from fmpy.fmi3 import FMU3Slave, fmi3Binary, fmi3ValueReference
 from numpy.typing import NDArray
 
 import build_fmus
+from fmus.binding.compile import host_platform
 from fmus.fmi.arrays import Interface, Layout
 from tests.conftest import NULL_FMU
 from tests.fmus.host import LOADING, Instance, Message, unpacked
@@ -218,3 +219,10 @@ def open_twin(fmu: Path, name: str = "sensor", **options: bool) -> Iterator[Twin
             yield twin
         finally:
             twin.slave.freeInstance()
+
+
+def build_frame_reader(folder: Path, interface: Interface = Interface.arrays) -> Path:
+    """The FMU that reads frames (``frame_reader_fmu``)."""
+    source = build_fmus.own_source(Path(__file__).with_name("frame_reader_fmu.py"))
+    (fmu,) = build_fmus.build([source], folder, platforms=[host_platform()], interface=interface)
+    return fmu

@@ -46,11 +46,14 @@ class Case(NamedTuple):
 CASES: Mapping[str, Case] = {
     "Accelerometer": Case("body.acceleration", "acceleration"),
     "Encoder": Case("joint.position", "position"),
+    # It measures nothing: it has to take what is set, with a scene.
+    "Environment": Case("vehicle_1.position", "vehicle_1.position"),
     "Gnss": Case("body.position", "latitude"),
     "Gyroscope": Case("body.angular_velocity", "angular_rate"),
     "Imu": Case("body.angular_velocity", "gyroscope"),
     "Magnetometer": Case("body.orientation", "flux_density"),
     "Odometer": Case("joint.position", "distance"),
+    "VehicleDynamics": Case("drive.left", "body.position"),
     "CcdCamera": Case("body.position", "mean_intensity", "frame.image"),
     "DepthCamera": Case("body.position", "zone.range", "frame.image"),
     "Lidar": Case("body.position", "nearest.range", "frame.cloud"),
@@ -91,9 +94,10 @@ def masters(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def set_first(model: str) -> str:
     """The lines that tell the master what to set."""
     layout = build_fmus.fmu_sources()[model].model.layout(Interface.arrays)
+    chosen = {"scene": "targets", **parameters_of(model)}
     lines = []
     for variable in layout.variables:
-        letter, _, count, *values = words_of(variable, parameters_of(model))
+        letter, _, count, *values = words_of(variable, chosen)
         if values:
             lines.append(" ".join([letter, str(variable.reference), count, *values]))
     return "\n".join(lines) + "\n"
@@ -106,10 +110,11 @@ def rows_of(master: list[str], model: str, fmu: Path, library: str, python: str)
     case = CASES[model]
     command = [*master, str(fmu / "binaries" / library / f"{model}.so")]
     command += [token_of(guid_of(model, source.table()), Interface.arrays), str(fmu / "resources")]
-    command += ["1", "0", str(STEPS), str(case.step)]
+    clock = variables.get("sample.clock")
+    command += [str(int(clock is not None)), "0", str(STEPS), str(case.step)]
     for name in (case.input, case.output):
         command += [str(variables[name].reference), str(max(1, len(variables[name].parts)))]
-    command += [str(variables["sample.clock"].reference)]
+    command += [str(clock.reference) if clock else "0"]
     command += [str(variables[case.frame].reference) if case.frame else "-1"]
     environment = {"HOME": str(Path.home()), "PATH": "/usr/bin:/bin", "FMU_PYTHON": python}
     done = subprocess.run(

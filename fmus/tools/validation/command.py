@@ -44,7 +44,7 @@ def add_to(
     parser = topics.add_parser(
         "validate",
         help="the FMUs against published measurements and data sheets",
-        description=__doc__,
+        description=__doc__.replace("``", ""),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="rows or presets; default: all")

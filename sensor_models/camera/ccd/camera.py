@@ -54,7 +54,7 @@ from sensor_models.camera.ccd.responses import (
     trapezoid,
     wavelengths_of,
 )
-from sensor_models.camera.ccd.sharing import shared_light, unshared
+from sensor_models.camera.ccd.sharing import SharedLight, unshared
 from sensor_models.camera.lens import kernel_lens, unit_rays
 from sensor_models.core.random import stream_key
 from sensor_models.kernels.camera.ccd import aberrations, chip, exposure
@@ -124,6 +124,7 @@ class CcdCamera:
         self.directions = self._rays(factor).reshape(-1, 3)
         self.vignette = vignetting(self.optics).ravel()
         self._scenery: Scenery | None = None
+        self._shared = SharedLight()
         if self.follows_light:
             self.auto_exposure()  # which says what is wrong with it
 
@@ -285,8 +286,8 @@ class CcdCamera:
         path = scenery.path(lighting.depth, key, frame)
         light = scenery.light(lighting.rays, lighting.sky_at_bounce, key, frame)
         view = rays.view_of(moving)
-        records = shared_light(rays, view, path, light, shot) if shares else unshared(light)
-        rays.run(exposure.expose, path, light, records, shot, picture, lost, view=view)
+        around = self._shared.of(rays, view, path, light, shot) if shares else unshared(light)
+        rays.run(exposure.expose, path, light, around, shot, picture, lost, view=view)
         return picture, lost.sum(axis=0)
 
     def focus(

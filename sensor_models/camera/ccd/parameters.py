@@ -330,12 +330,12 @@ class LightParameters:
     rays: int = integer(
         16,
         "Rays to sky and surroundings from each point that is seen; where light is shared, from "
-        "those of a cell of 4 x 4 rays together, and from each point that agrees with no neighbour",
+        "8 x 8 pixels together, and half as many from each point that agrees with no neighbour",
         minimum=1,
         maximum=4096,
     )
     sharing: Sharing = choice(
-        Sharing.none,
+        Sharing.neighbours,
         "Who shares the light of sky and surroundings: points near by on one surface, or nobody",
     )
     depth: int = integer(

@@ -9,6 +9,12 @@ from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.memory import move_bytes
+from sensor_models.kernels.output.caches import prefetch
+
+#: A number in each byte of a word: times a byte, that byte eight times.
+ALIKE = np.uint64(0x0101010101010101)
+#: How many rays before they are looked at the points of rays are brought into the caches.
+AHEAD = 128
 
 
 @njit(nogil=True, cache=True)
@@ -36,18 +42,30 @@ def pack_words(words: NDArray[np.uint32], returns: int, counts: NDArray[np.uint8
     """Move the valid points of ``words`` to its beginning; how many there are.
 
     Points that lie one behind the other are moved together, which takes a third of the time of
-    moving them word by word: a column of a lidar that sees the ground is one segment.
+    moving them word by word: a column of a lidar that sees the ground is one segment. Of eight
+    rays that all return everything, or all nothing, the counts are read at once. A frame is more
+    than caches hold, and the processor does not foresee what comes after a gap: told of it, it is
+    done in two thirds of the time.
     """
-    start, size = words.ctypes.data, 4 * words.shape[1]
+    start, size, rays = words.ctypes.data, 4 * words.shape[1], counts.shape[0]
+    eights, full = counts[: rays - rays % 8].view(np.uint64), np.uint64(returns) * ALIKE
     place = first = count = 0  # points that are moved; the next segment, and how many it has
-    for ray in range(counts.shape[0]):
-        if counts[ray] == 0:
-            continue
-        if ray * returns != first + count:
-            if first != place:
-                move_bytes(start + place * size, start + first * size, count * size)
-            place, first, count = place + count, ray * returns, 0
-        count += counts[ray]
+    ray = 0
+    while ray < rays:
+        alike, points = 1, int(counts[ray])
+        if ray % 8 == 0 and ray + 8 <= rays and eights[ray >> 3] in (np.uint64(0), full):
+            alike, points = 8, 8 * points
+        is_moving = first != place and ray % 8 == 0 and ray + AHEAD + 8 <= rays
+        if is_moving and eights[(ray + AHEAD) >> 3] != 0:
+            for line in range(0, 8 * returns * size, 64):
+                prefetch(start + (ray + AHEAD) * returns * size + line)
+        if points > 0:
+            if ray * returns != first + count:
+                if first != place:
+                    move_bytes(start + place * size, start + first * size, count * size)
+                place, first, count = place + count, ray * returns, 0
+            count += points
+        ray += alike
     if first != place:
         move_bytes(start + place * size, start + first * size, count * size)
     return place + count

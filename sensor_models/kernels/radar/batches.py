@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.turns import cosine_and_sine, rounded
 from sensor_models.kernels.radar.compiling import CALLED
-from sensor_models.kernels.radar.ray_paths import (
+from sensor_models.kernels.radar.pages import (
     PATH_IM,
     PATH_IN_Y,
     PATH_IN_Z,

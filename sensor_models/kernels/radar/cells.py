@@ -19,6 +19,7 @@ from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.memory import int32_at
 from sensor_models.kernels.math.rotations import Triple, dot, plus, times
 from sensor_models.kernels.radar.compiling import CALLED
+from sensor_models.kernels.radar.crossings import LOOKS
 from sensor_models.kernels.radar.fields import (
     CONDUCTOR,
     DIFFUSE,
@@ -82,8 +83,6 @@ LEAST_CHAIN = 0.3
 #: Tubes for what mirrors show are wider by the root of the power that these mirror, and by no more
 #: than this: what is weaker may be less exact.
 MOST_COARSER = 2.0
-#: Mirrors, one in the other, that objects are looked for in.
-LOOKS = 2
 #: What tells facets that are shown one by another from others.
 MIXER = 1_000_003
 MOST_PARTS = (1 << DIVISIONS) - 1
@@ -120,6 +119,8 @@ def look(
     parts: NDArray[np.int32],
     facets: Ints,
     reached: NDArray[np.float32],
+    owners: NDArray[np.int32],
+    images: NDArray[np.float32],
 ) -> None:
     """Find out how finely each cell is to be divided, 0 for those that hit nothing.
 
@@ -127,7 +128,9 @@ def look(
 
     Those that hit what is diffuse alone have -1: they stay whole unless a neighbour has more.
     ``facets`` gets a number for the flat piece that each hits, and ``reached`` how far away that is
-    if it hides what is behind.
+    if it hides what is behind. ``owners`` and ``images``, (LOOKS, rows, columns) and (..., 4), get
+    the owner that the first mirror shows there, or the second, -1 for none, where the sensor is in
+    that, and the share of the power that the mirrors leave.
     """
     packet, shown = new_packet(), np.empty((WIDTH, SHOWN_SIZE))
     last = LastMirror(np.empty(2, np.int64), np.empty(MIRROR_SIZE))
@@ -144,16 +147,16 @@ def look(
             last.facet[0] = -1  # what a packet finds depends on no other
             mirrors = _take_first(
                 view, sender, reflectors, packet, corner, grid, spacings, shown, last, parts,
-                facets, reached,
+                facets, reached, owners,
             )  # fmt: skip
-            for _ in range(min(sender.most_bounces - 1, LOOKS)):
+            for number in range(min(sender.most_bounces - 1, LOOKS)):
                 if mirrors == 0:
                     break
                 trace_quickly(view, packet, True)
                 last.facet[0] = -1
                 mirrors = _take_shown(
                     view, sender, reflectors, packet, corner, grid, spacings, shown, last, parts,
-                    facets,
+                    facets, owners[number], images[number],
                 )  # fmt: skip
         chunk = claim(claims)
 
@@ -172,6 +175,7 @@ def _take_first(
     parts: NDArray[np.int32],
     facets: Ints,
     reached: NDArray[np.float32],
+    owners: NDArray[np.int32],
 ) -> int:
     """Take note of what each cell of a packet meets first; returns how many meet mirrors."""
     left, bottom, width, height = grid
@@ -182,6 +186,7 @@ def _take_first(
         if row >= rows or column >= columns:
             continue
         reached[row, column] = math.inf
+        owners[:, row, column] = -1
         if not is_hit(packet, lane):
             parts[0, row, column] = parts[1, row, column] = 0
             facets[row, column] = -1
@@ -213,6 +218,8 @@ def _take_shown(
     last: LastMirror,
     parts: NDArray[np.int32],
     facets: Ints,
+    owners: NDArray[np.int32],
+    images: NDArray[np.float32],
 ) -> int:
     """Take note of what mirrors show to each cell of a packet; returns how many meet others."""
     mirrors = 0
@@ -226,10 +233,16 @@ def _take_shown(
             continue
         facet = _facet(reflectors, packet, lane)
         before, coarser = shown[lane, GONE], shown[lane, COARSER]
+        left = shown[lane, LEFT]
         turned = _turn(view, sender, reflectors, packet, lane, shown[lane], last)
         mirrors += 1 if turned == TURNED else 0
         if turned == OBJECT:  # mirrors in mirrors are exact as they are
             facets[row, column] = MIXER * facets[row, column] + facet
+            owners[row, column] = hit_owner(packet, lane)
+            for axis in range(3):
+                ray = shown[lane, axis] - before * shown[lane, 3 + axis]
+                images[row, column, axis] = ray
+            images[row, column, 3] = left
             shown[lane, GONE], shown[lane, COARSER] = before, coarser
             of_cell = parts[:, row, column]
             _divide(packet, lane, shown[lane], (grid[2], grid[3]), spacings, of_cell)

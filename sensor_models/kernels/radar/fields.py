@@ -30,7 +30,6 @@ None of these functions branches or calls, so that loops over tubes become vecto
 Source: Ling, Chou, Lee 1989 (shooting and bouncing rays); Knott, *Radar Cross Section*.
 """
 
-import cmath
 import math
 
 from sensor_models.kernels.compiling import njit
@@ -86,7 +85,9 @@ def pane(index: complex, cosine: float, thickness: float, wavenumber: float) -> 
     """The coefficients r_s, r_p, t_s and t_p of a pane, t without the way through air."""
     r_s, r_p = reflection(index, cosine)
     delay = wavenumber * thickness * index * refracted_cosine(index, cosine)
-    once = cmath.exp(-1j * delay)
+    c, s = cosine_and_sine(delay.real / (2.0 * math.pi))
+    shrunk = math.exp(delay.imag)  # e^(-j delay); an index n - j k makes this less than 1
+    once = complex(shrunk * c, -shrunk * s)
     twice = once * once
     c, s = cosine_and_sine(wavenumber * thickness * cosine / (2.0 * math.pi))
     through = once * complex(c, s)

@@ -80,7 +80,6 @@ from sensor_models.kernels.radar.scattering import (
     tell_sight,
     thin_out,
 )
-from sensor_models.kernels.radar.simd import BYTES, copy_eight
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.hits import (
     hit_distance,
@@ -90,11 +89,14 @@ from sensor_models.kernels.tracing.hits import (
     hit_primitive,
     is_hit,
 )
-from sensor_models.kernels.tracing.packets import ACCESS, Packet, is_valid
+from sensor_models.kernels.tracing.packets import ACCESS, VALID, Packet, is_valid
 from sensor_models.kernels.tracing.scene_view import SceneView
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+#: Share of a packet's tubes from which on they go on together, without waiting for others.
+STAYING = 0.75
 
 
 @njit(**ACCESS)
@@ -146,8 +148,11 @@ def note_facets(
 
 
 @njit(**ACCESS)
-def answer(view: SceneView, sender: Sender, motions: Floats, numbers: Floats) -> None:
-    """Have the tubes of a packet answer, as if the receiver were in sight of all."""
+def answer(view: SceneView, sender: Sender, motions: Floats, numbers: Floats) -> bool:
+    """Have the tubes of a packet answer, as if the receiver were in sight of all.
+
+    Returns whether anything comes back over mirrors.
+    """
     reach_planes(sender, numbers)
     for lane in range(WIDTH):
         rms = numbers[LEFT + lane]
@@ -176,6 +181,7 @@ def answer(view: SceneView, sender: Sender, motions: Floats, numbers: Floats) ->
         send_over_mirrors(sender, numbers)
     thin_out(sender, numbers)
     tell_sight(numbers)
+    return bool(returns)
 
 
 @njit(**CALLED)
@@ -209,19 +215,14 @@ def _push(waiting: Floats, filled: Ints, numbers: Floats, lane: int) -> int:
     return row
 
 
-@njit(**ACCESS)
-def _push_all(waiting: Floats, filled: Ints, numbers: Floats) -> None:
-    """Have copies of all tubes of a packet wait, for whom there is room."""
-    target, source = waiting.ctypes.data + 8 * filled[0], numbers.ctypes.data
-    filled[0] += WIDTH
-    for k in range(NUMBERS):
-        for part in range(0, 8 * WIDTH, BYTES):
-            copy_eight(target + 8 * APART * k + part, source + 8 * WIDTH * k + part)
-
-
 @njit(**CALLED)
-def follow(sender: Sender, numbers: Floats, waiting: Floats, filled: Ints) -> None:
-    """Have what goes on from a packet's surfaces wait: behind panes, and from mirrors."""
+def follow(sender: Sender, packet: Packet, numbers: Floats, waiting: Floats, filled: Ints) -> bool:
+    """Have what goes on from a packet's surfaces do so; whether that is the packet itself.
+
+    Behind panes it waits. What mirrors send on waits as well, unless that is most of the packet:
+    such a packet is traced as it is, without its tubes, of 55 numbers each, being written to where
+    they wait and read again. That took as long as to trace them.
+    """
     going = 0
     for lane in range(WIDTH):
         if numbers[HIT + lane] == 0.0:
@@ -236,21 +237,23 @@ def follow(sender: Sender, numbers: Floats, waiting: Floats, filled: Ints) -> No
             _push(waiting, filled, numbers, lane)
             numbers[HIT + lane] = 0.0
         else:
-            _go_through(sender, numbers, lane, waiting, filled)
+            if numbers[THICKNESS + lane] > 0.0:
+                _go_through(sender, numbers, lane, waiting, filled)
             numbers[DEPTH + lane] += 1.0
             most = sender.most_bounces + (1 if is_shown(numbers, lane) else 0)
             on = numbers[DEPTH + lane] < most and numbers[POWER + lane] > LEAST_POWER
             numbers[HIT + lane] = 1.0 if on else 0.0
             going += 1 if on else 0
     if going == 0:
-        return
+        return False
     go_on(sender, numbers)
-    if going == WIDTH and filled[0] + WIDTH <= STACK:
-        _push_all(waiting, filled, numbers)
-        return
+    stays = going >= STAYING * WIDTH
     for lane in range(WIDTH):
-        if numbers[HIT + lane] != 0.0:
+        on = numbers[HIT + lane] != 0.0
+        packet.words[VALID + lane] = -1 if on else 0
+        if on and not stays:
             _push(waiting, filled, numbers, lane)
+    return bool(stays)
 
 
 @njit(**ACCESS)

@@ -28,8 +28,9 @@ The rule is the same from both ends of a path, so nothing is counted twice. What
 mirrors has their coefficients each time: by reciprocity, a receiver listens over mirrors with the
 field that it would send that way, which is the tube's own.
 
-Left out: ways there over some mirrors and back over others; ways back over the same mirrors of what
-was met after the first object, if it is seen in the mirrors more than 3 degrees beside that.
+Ways there over some mirrors and back over others are those of ``crossings``. Left out: ways back
+over mirrors of what was met after the first object, if it is seen in them more than 3 degrees
+beside that.
 Crossed polarisations listen with the field that conductors leave.
 """
 
@@ -40,6 +41,7 @@ from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.rotations import Triple, cross, dot, minus, plus, times
+from sensor_models.kernels.math.turns import rounded
 from sensor_models.kernels.radar.compiling import CALLED
 from sensor_models.kernels.radar.fields import mirrored, weights_of
 from sensor_models.kernels.radar.ray_tubes import (
@@ -109,8 +111,11 @@ NEARLY = 0.99863
 
 @njit(**CALLED)
 def judge(numbers: Floats) -> bool:
-    """Tell mirrors from objects; whether anything comes back over mirrors."""
-    returns = 0.0
+    """Tell mirrors from objects; whether anything comes back over mirrors.
+
+    The sum is a loop of its own: floats are added in order, which would keep all else from becoming
+    vectors.
+    """
     for lane in range(WIDTH):
         length, distance = numbers[LENGTH + lane], numbers[DISTANCE + lane]
         whole, chain, depth = length + distance, numbers[CHAIN + lane], numbers[DEPTH + lane]
@@ -135,8 +140,10 @@ def judge(numbers: Floats) -> bool:
         numbers[TWICE + lane] = 1.0 if is_object & by_mirror else 0.0
         numbers[LEFT_OUT + lane] = 1.0 if (not is_object) & (chain != MIRRORS) else 0.0
         numbers[RETURNS + lane] = 1.0 if back else 0.0
-        returns += numbers[RETURNS + lane]
-    return returns > 0.0
+    returns = False
+    for lane in range(WIDTH):
+        returns = returns | (numbers[RETURNS + lane] != 0.0)
+    return bool(returns)
 
 
 @njit(**ACCESS)
@@ -153,9 +160,9 @@ def is_shown(numbers: Floats, lane: int) -> bool:
 @njit(**ACCESS)
 def listened(crossed: float, way: Triple, depth: float, field: Triple) -> Triple:
     """The field that a receiver of the other polarisation would have sent, behind conductors."""
-    odd = depth - 2.0 * math.floor(0.5 * depth)
+    odd = abs(depth - 2.0 * rounded(0.5 * depth))
     turned: Triple = times(crossed * (1.0 - 2.0 * odd), cross(way, field))
-    return turned if crossed != 0.0 else field
+    return _either(crossed != 0.0, turned, field)
 
 
 @njit(**CALLED)
@@ -171,7 +178,8 @@ def send_over_mirrors(sender: Sender, numbers: Floats) -> None:
         home = _either(first, get_triple(numbers, SOURCE + lane), get_triple(numbers, IMAGE + lane))
         ear_re = _either(first, own_re, get_triple(numbers, LISTEN_RE + lane))
         ear_im = _either(first, own_im, get_triple(numbers, LISTEN_IM + lane))
-        drift = numbers[DRIFT + lane] if first else numbers[IMAGE_DRIFT + lane]
+        drift, before = numbers[DRIFT + lane], numbers[IMAGE_DRIFT + lane]
+        drift = drift if first else before
         back = minus(home, get_triple(numbers, AT + lane))
         distance = math.sqrt(dot(back, back))
         to = times(1.0 / distance, back)
@@ -222,8 +230,8 @@ def go_on(sender: Sender, numbers: Floats) -> None:
         _keep(numbers, IMAGE_WAY + lane, before, way)
         _keep(numbers, LISTEN_RE + lane, before, listened(sender.crossed, way, depth, re))
         _keep(numbers, LISTEN_IM + lane, before, listened(sender.crossed, way, depth, im))
-        drift = numbers[DRIFT + lane]
-        numbers[IMAGE_DRIFT + lane] = drift if before else numbers[IMAGE_DRIFT + lane]
+        drift, older = numbers[DRIFT + lane], numbers[IMAGE_DRIFT + lane]
+        numbers[IMAGE_DRIFT + lane] = drift if before else older
         numbers[LAST_ROOM + lane] = numbers[ROOM + lane]
         length, room = numbers[LENGTH + lane], numbers[ROOM + lane]
         numbers[LAST_AT + lane] = length

@@ -1,9 +1,9 @@
 """Sending a radar's tubes into a scene, and what comes back: a list of paths.
 
 Tubes are the parts of cells (``cells``). A chunk is a run of cells; its first hits are traced in
-packets of neighbours, and all that goes on from there waits on a stack, the newest of which make
-the next packet. What comes back goes to pages of a list, each of one chunk, so that the list in
-the order of chunks depends on no thread.
+packets of neighbours. A packet of which most go on is traced as it is; else what goes on waits on a
+stack, the newest of which make the next packet. What comes back goes to pages of a list, each of
+one chunk, so that the list in the order of chunks depends on no thread.
 
 A path that was bent needs the receiver in sight: a ray is sent there. Panes in between let through
 what they leave of the field that the receiver would send that way.
@@ -16,10 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
-from sensor_models.kernels.math.memory import claim_at
 from sensor_models.kernels.math.philox import block, open_unit
 from sensor_models.kernels.math.rotations import dot, plus, times
 from sensor_models.kernels.radar.compiling import CALLED
+from sensor_models.kernels.radar.crossings import (
+    AT_LAST,
+    LEG_SIZE,
+    TO_COME,
+    Images,
+    look_for_ways,
+    others_of,
+    send_over_others,
+)
 from sensor_models.kernels.radar.fields import LEAST_COSINE, pane, side_axis
 from sensor_models.kernels.radar.interactions import (
     answer,
@@ -28,6 +36,7 @@ from sensor_models.kernels.radar.interactions import (
     thickness_at,
     through_pane,
 )
+from sensor_models.kernels.radar.pages import Pages, note
 from sensor_models.kernels.radar.ray_tubes import (
     APART,
     DRAW,
@@ -68,6 +77,7 @@ from sensor_models.kernels.radar.scattering import (
     OWN_IM,
     OWN_RE,
     OWN_SPEED,
+    OWNER,
     RE,
     RETURNS,
     SEEN_IM,
@@ -115,14 +125,6 @@ from sensor_models.kernels.tracing.scene_view import SceneView
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-# Columns of a path: amplitude without the phase of its length; length there and back, m; speed of
-# closing, m/s; directions that it left in and comes from, in y and z of the sensor.
-(
-    PATH_RE, PATH_IM, PATH_LENGTH, PATH_SPEED, PATH_OUT_Y, PATH_OUT_Z, PATH_IN_Y, PATH_IN_Z,
-) = range(8)  # fmt: skip
-PATH_SIZE = 8
-#: Paths on a page.
-PAGE = 1024
 #: How far from its mirror the nearest thing is that a bent tube meets, m.
 NEAREST = np.float32(1e-5)
 #: Panes that a way back may lead through.
@@ -145,21 +147,6 @@ class Cells(NamedTuple):
     height: float
 
 
-class Pages(NamedTuple):
-    """Paths on pages."""
-
-    numbers: Floats  # (pages, PAGE, PATH_SIZE)
-    entities: NDArray[np.int32]  # (pages, PAGE)
-    used: Ints  # (pages, 3): chunk, count within the chunk, paths
-    claims: Ints  # (1,): pages taken, which may be more than there are
-    lost: Ints  # (1,): tubes that the stack had no room for
-
-    @property
-    def flat(self) -> tuple[Floats, NDArray[np.int32]]:
-        """Paths and their entities, page after page."""
-        return self.numbers.reshape(-1, PATH_SIZE), self.entities.reshape(-1)
-
-
 class Room(NamedTuple):
     """What a thread works with."""
 
@@ -167,46 +154,11 @@ class Room(NamedTuple):
     looking: Packet
     tubes: Floats  # of the packet, column by column (``scattering``)
     entities: Ints  # that they met
+    legs: Floats  # their ways back over other mirrors (``crossings``)
     waiting: Floats  # tubes that go on: number by number, ``APART`` each
     filled: Ints  # tubes on the stack, and those that it had no room for
     page: Ints  # number of the page, paths on it, chunk, count of pages of the chunk
     at: Ints  # cell and part, and the row and the column of both
-
-
-@njit(**ACCESS)
-def _turn_page(pages: Pages, page: Ints) -> None:
-    """Take a new page for the chunk; ``page`` is number, paths, chunk, count of pages."""
-    page[0], page[1] = claim_at(pages.claims.ctypes.data), 0
-    if page[0] < len(pages.used):
-        pages.used[page[0], 0], pages.used[page[0], 1] = page[2], page[3]
-        pages.used[page[0], 2] = 0
-    page[3] += 1
-
-
-@njit(**ACCESS)
-def _note(
-    pages: Pages,
-    page: Ints,
-    amplitude: complex,
-    length: float,
-    speed: float,
-    out: tuple[float, float],
-    back: tuple[float, float],
-    entity: int,
-) -> None:
-    """Write a path down."""
-    if page[0] < 0 or page[1] == PAGE:
-        _turn_page(pages, page)
-    if page[0] >= len(pages.used):
-        return  # the caller makes room and begins again
-    row = pages.numbers[page[0], page[1]]
-    row[PATH_RE], row[PATH_IM] = amplitude.real, amplitude.imag
-    row[PATH_LENGTH], row[PATH_SPEED] = length, speed
-    row[PATH_OUT_Y], row[PATH_OUT_Z] = out
-    row[PATH_IN_Y], row[PATH_IN_Z] = back
-    pages.entities[page[0], page[1]] = entity
-    page[1] += 1
-    pages.used[page[0], 2] = page[1]
 
 
 @njit(**ACCESS)
@@ -375,60 +327,93 @@ def _deliver(sender: Sender, pages: Pages, page: Ints, numbers: Floats, entities
                 straight += askew * send_askew(sender, numbers, lane)
             length, speed = numbers[TOTAL + lane], numbers[SPEED + lane]
             if straight != 0j or stray != 0j:
-                _note(pages, page, straight + stray, length, speed, out, back, entity)
+                note(pages, page, straight + stray, length, speed, out, back, entity)
             if bent:  # the other way round
                 other = stray + straight if numbers[TWICE + lane] != 0.0 else stray
                 if other != 0j:
-                    _note(pages, page, other, length, speed, back, out, entity)
+                    note(pages, page, other, length, speed, back, out, entity)
         if numbers[RETURNS + lane] != 0.0:
             over = complex(numbers[OVER_RE + lane], numbers[OVER_IM + lane])
             length, speed = numbers[OVER_TOTAL + lane], numbers[OVER_SPEED + lane]
             if over != 0j:
-                _note(pages, page, over, length, speed, out, out, entity)
+                note(pages, page, over, length, speed, out, out, entity)
         own = complex(numbers[OWN_RE + lane], numbers[OWN_IM + lane])
         if bent and own != 0j:
             length, speed = 2.0 * numbers[LENGTH + lane], numbers[OWN_SPEED + lane]
-            _note(pages, page, own, length, speed, out, out, entity)
+            note(pages, page, own, length, speed, out, out, entity)
+
+
+@njit(**ACCESS)
+def _cross_mirrors(
+    view: SceneView, sender: Sender, reflectors: Reflectors, motions: Floats, images: Images,
+    pages: Pages, room: Room,
+) -> None:  # fmt: skip
+    """Write down the ways of a packet that come back over other mirrors, and those ways round."""
+    numbers, legs = room.tubes, room.legs
+    for rank in range(others_of(images, numbers, legs)):
+        if not look_for_ways(
+            view, sender, reflectors, motions, images, room.looking, numbers, legs, rank
+        ):
+            continue
+        for lane in range(WIDTH):
+            if legs[lane, TO_COME] != AT_LAST:
+                continue
+            mirrors = images.mirrors[images.firsts[int(numbers[OWNER + lane])] + rank]
+            found = send_over_others(sender, numbers, lane, legs[lane], mirrors)
+            out, back = (numbers[OUT_Y + lane], numbers[OUT_Z + lane]), found.back
+            entity = room.entities[lane]
+            if found.amplitude != 0j:
+                for one, other in ((out, back), (back, out)):
+                    note(
+                        pages, room.page, found.amplitude, found.length, found.speed, one, other,
+                        entity,
+                    )  # fmt: skip
 
 
 @njit(**ACCESS)
 def _trace_packet(
-    view: SceneView, sender: Sender, reflectors: Reflectors, motions: Floats, pages: Pages,
-    room: Room,
-) -> None:  # fmt: skip
+    view: SceneView, sender: Sender, reflectors: Reflectors, motions: Floats, images: Images,
+    pages: Pages, room: Room,
+) -> bool:  # fmt: skip
     """Trace a packet, have its tubes answer, find out which answers are seen, and follow on.
+
+    Returns whether the packet itself goes on.
 
     Tubes that were bent are told to be neighbours, too: of flat surfaces they are, and the bounces
     of a whole yard took a seventh less than as rays that have nothing to do with each other.
     """
     trace_quickly(view, room.packet, True)
     if note_facets(view, sender, reflectors, room.packet, room.tubes, room.entities) == 0:
-        return
-    answer(view, sender, motions, room.tubes)
+        return False
+    returns = answer(view, sender, motions, room.tubes)
     asked = False
     for lane in range(WIDTH):
         asked = asked or room.tubes[SIGHT + lane] == TO_BE_SEEN
     if asked:
         _look_back(view, sender, reflectors, room.looking, room.tubes)
     _deliver(sender, pages, room.page, room.tubes, room.entities)
-    follow(sender, room.tubes, room.waiting, room.filled)
+    if returns:
+        _cross_mirrors(view, sender, reflectors, motions, images, pages, room)
+    stays: bool = follow(sender, room.packet, room.tubes, room.waiting, room.filled)
+    return stays
 
 
 @njit(**ACCESS)
 def _shoot_chunk(
-    view: SceneView, sender: Sender, reflectors: Reflectors, motions: Floats, cells: Cells,
-    pages: Pages, room: Room, chunk: int,
+    view: SceneView, sender: Sender, reflectors: Reflectors, motions: Floats, images: Images,
+    cells: Cells, pages: Pages, room: Room, chunk: int,
 ) -> None:  # fmt: skip
     """Send the tubes of a chunk."""
     page, at, filled, last = room.page, room.at, room.filled, cells.chunks[chunk + 1]
     page[0], page[1], page[2], page[3] = -1, 0, chunk, 0
     at[0], at[1] = cells.chunks[chunk], 0
-    while at[0] < last or filled[0] > 0:
-        bent = filled[0] >= WIDTH or at[0] >= last
-        if bent:
-            _take_off(room)
-        else:
+    stays = False
+    while stays or at[0] < last or filled[0] > 0:
+        bent = stays or filled[0] >= WIDTH or at[0] >= last
+        if not bent:
             _fill(sender, cells, room, last)
+        elif not stays:
+            _take_off(room)
         look_ahead(sender, room.tubes, room.packet)
         set_rays(view, room.packet, math.inf)
         if bent:
@@ -436,7 +421,7 @@ def _shoot_chunk(
                 least = room.packet.floats[T_MIN + lane]
                 room.packet.floats[T_MIN + lane] = max(least, NEAREST)
                 room.packet.floats[T_MAX + lane] = np.float32(room.tubes[NEXT + lane])
-        _trace_packet(view, sender, reflectors, motions, pages, room)
+        stays = _trace_packet(view, sender, reflectors, motions, images, pages, room)
 
 
 @njit(nogil=True, cache=True)
@@ -446,17 +431,19 @@ def shoot(
     sender: Sender,
     reflectors: Reflectors,
     motions: Floats,
+    images: Images,
     cells: Cells,
     pages: Pages,
 ) -> None:
     """Send the tubes of all cells and write down the paths of what comes back."""
     room = Room(
         new_packet(), new_packet(), np.zeros(COLUMNS), np.zeros(WIDTH, np.int64),
+        np.zeros((WIDTH, LEG_SIZE)),
         np.zeros(NUMBERS * APART),
         np.zeros(2, np.int64), np.zeros(4, np.int64), np.zeros(6, np.int64),
     )  # fmt: skip
     chunk = claim(claims)
     while chunk < len(cells.chunks) - 1:
-        _shoot_chunk(view, sender, reflectors, motions, cells, pages, room, chunk)
+        _shoot_chunk(view, sender, reflectors, motions, images, cells, pages, room, chunk)
         chunk = claim(claims)
     pages.lost[0] += room.filled[1]

@@ -50,7 +50,7 @@ from sensor_models.kernels.radar.batches import (
     wrapped,
 )
 from sensor_models.kernels.radar.compiling import CALLED
-from sensor_models.kernels.radar.ray_paths import (
+from sensor_models.kernels.radar.pages import (
     PATH_IM,
     PATH_IN_Y,
     PATH_IN_Z,

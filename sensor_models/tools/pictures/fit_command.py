@@ -1,12 +1,4 @@
-"""``sensor-fmus fit``: from recorded data to a preset with intervals.
-
-::
-
-    sensor-fmus fit imu still.csv --output my_imu.toml --report my_imu.html
-    sensor-fmus fit imu still.mcap --column topic=/imu/data --compare VN-100
-    sensor-fmus fit imu log.csv --column gyroscope.x=gx[deg/s] --column time=stamp[us]
-    sensor-fmus fit ccd frames.toml          # files and their exposures, or the folder with it
-"""
+"""``sensor-fmus fit``: from recorded data to a preset with intervals."""
 
 import argparse
 import datetime
@@ -29,6 +21,13 @@ from sensor_models.tools.fitting.lidar import fit_lidar
 from sensor_models.tools.fitting.report import check_report, write_report
 from sensor_models.tools.fitting.writing import preset_text, write_preset
 from sensor_models.tools.pictures.progress import ProgressLine
+
+EXAMPLES = """examples:
+  sensor-fmus fit imu still.csv --output my_imu.toml --report my_imu.html
+  sensor-fmus fit imu still.mcap --column topic=/imu/data --compare VN-100
+  sensor-fmus fit imu log.csv --column gyroscope.x=gx[deg/s] --column time=stamp[us]
+  sensor-fmus fit ccd frames.toml          # files and their exposures, or the folder with it
+"""
 
 Fitter = Callable[[Sequence[Path], Mapping[str, str], Callable[[int, int], None]], Fit]
 
@@ -125,7 +124,8 @@ def _columns(given: Sequence[str]) -> dict[str, str]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="sensor-fmus fit",
-        description=__doc__,
+        description="From recorded data to a preset with intervals.",
+        epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("kind", choices=list(KINDS), help="what the data are of")

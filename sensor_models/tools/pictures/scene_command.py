@@ -1,15 +1,4 @@
-"""Scenes on the command line.
-
-``python -m sensor_models.scene new MESH ...``  writes a first manifest of mesh files, to be changed
-``python -m sensor_models.scene view NAME``    renders a picture of a scene
-``python -m sensor_models.scene check FILE``   checks a manifest and prints what is in the scene
-``python -m sensor_models.scene import FILE DIRECTORY``   writes a world of others as a manifest
-``python -m sensor_models.scene schema``       prints the JSON Schema of manifests
-``python -m sensor_models.scene export-materials DIRECTORY``   writes our materials for others
-
-NAME and FILE are the name of a built-in scene, the path of a manifest, or a world in another format
-(``docs/worlds.md``).
-"""
+"""Scenes on the command line: ``sensor-fmus scene``, or ``python -m sensor_models.scene``."""
 
 import argparse
 import math
@@ -56,14 +45,20 @@ from sensor_models.tools.pictures.guesses import by_guesses, legend_of, with_leg
 from sensor_models.tools.pictures.view import Camera, extents, render, save_png, whole_scene
 
 LARGEST_PICTURE = 2**26  # pixels
+PROGRAM = "python -m sensor_models.scene"
+ABOUT = "First manifests of meshes, pictures and checks of scenes, worlds of others as scenes."
+SCENES = (
+    "A scene is the name of a built-in one, the path of a manifest, or a world in another format"
+    " (docs/worlds.md)."
+)
 LOOKS, GUESSES = "looks", "guesses"
 
 Floats = NDArray[np.float64]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str] | None = None, program: str = PROGRAM) -> int:
     """Run one command; 0 if it went well."""
-    given = _parser().parse_args(_joined(sys.argv[1:] if arguments is None else arguments))
+    given = _parser(program).parse_args(_joined(sys.argv[1:] if arguments is None else arguments))
     try:
         for line in given.run(given):
             print(line)
@@ -249,9 +244,8 @@ def _point(text: str) -> tuple[float, float, float]:
     return x, y, z
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m sensor_models.scene", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+def _parser(program: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=program, description=ABOUT, epilog=SCENES)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     known = {}
     for run in (new, view, check, take_over, schema, export_materials):

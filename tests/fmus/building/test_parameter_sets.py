@@ -1,5 +1,6 @@
 """The presets that FMUs of both versions carry as parameter sets."""
 
+import posixpath
 import re
 import zipfile
 from pathlib import Path
@@ -65,6 +66,17 @@ def test_the_manifest_keeps_the_standard_and_the_sets_their_schema(
     for file, content in files.items():
         if file.endswith(".ssv"):
             schemas[interface].validate(content.decode().partition("?>")[2])
+
+
+@pytest.mark.parametrize("model", FMUS)
+def test_what_a_manifest_lists_is_in_the_fmu(fmu_directory: Path, model: str) -> None:
+    with zipfile.ZipFile(fmu_directory / f"{model}.fmu") as archive:
+        related = list(ElementTree.fromstring(archive.read(MANIFEST)))
+        files = set(archive.namelist())
+    listed = {posixpath.normpath(f"{FOLDER}/{r.get('source')}"): r.get("role") for r in related}
+    assert set(listed) <= files
+    assert listed["documentation/index.html"] == "document"
+    assert listed["documentation/validation.html"] == "report"
 
 
 def values_of(content: bytes) -> dict[str, list[str]]:

@@ -9,9 +9,6 @@ import pytest
 from fmpy.fmi1 import FMICallException
 from osi3.osi_sensordata_pb2 import SensorData
 
-import build_fmus
-from fmus.binding.compile import host_platform
-from fmus.fmi.arrays import Interface
 from sensor_models.output.clouds import CloudFormat
 from sensor_models.output.images import ImageFormat
 from tests.fmus import frame_reader_fmu
@@ -19,7 +16,7 @@ from tests.fmus.fmi.test_osi_fmus import bytes_at, on_rails, view_of
 from tests.fmus.fmi.test_osi_fmus import parameters_of as with_osi
 from tests.fmus.histories import CAMERA, LIDAR, PICTURE, RADAR, WAVEFORM
 from tests.fmus.host import Instance, open_fmu
-from tests.fmus.twins import Twin, open_twin
+from tests.fmus.twins import Twin, build_frame_reader, open_twin
 from tests.rail_scene import write_rail
 
 #: A lidar that is where it sees something.
@@ -181,14 +178,7 @@ def test_a_message_that_is_set_moves_the_scene(fmu3_directory: Path, tmp_path: P
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The FMU that reads frames."""
-    source = build_fmus.own_source(Path(frame_reader_fmu.__file__))
-    (fmu,) = build_fmus.build(
-        [source],
-        tmp_path_factory.mktemp("reader"),
-        platforms=[host_platform()],
-        interface=Interface.arrays,
-    )
-    return fmu
+    return build_frame_reader(tmp_path_factory.mktemp("reader"))
 
 
 def test_a_reader_has_the_points_and_the_detections_without_a_file(

@@ -1,4 +1,7 @@
-"""FMUs of FMI 3.0 beside those of FMI 2.0: the same bits, and states that go over."""
+"""FMUs of FMI 3.0 beside those of FMI 2.0: the same bits, and states that go over.
+
+``tests/fuzz/twins.py`` does the same for 10,000 steps.
+"""
 
 from pathlib import Path
 
@@ -16,8 +19,9 @@ from fmpy.validation import validate_fmu
 
 from tests.conftest import MODELS, SENSORS
 from tests.fmus.histories import go, parameters_of
-from tests.fmus.host import open_fmu, unpacked
+from tests.fmus.host import unpacked
 from tests.fmus.twins import open_twin
+from tests.fuzz.twins import compare
 
 #: Steps of a comparison; together with the others of a sensor some hundred samples.
 STEPS = 60
@@ -37,24 +41,8 @@ def test_fmpy_finds_nothing_to_say_about_scalars(scalar_directory: Path, model: 
 def test_a_twin_gives_the_bits_of_its_sibling_and_takes_its_state(
     fmu_directory: Path, fmu3_directory: Path, model: str
 ) -> None:
-    with (
-        open_fmu(fmu_directory / f"{model}.fmu") as old,
-        open_twin(fmu3_directory / f"{model}.fmu") as new,
-    ):
-        for instance in (old, new):
-            instance.initialize(parameters_of(model))
-        shown = [name for name in old.names("output") if name in new.scalars]
-        assert len(shown) == len(new.names("output"))
-        first = [row[name] for row in go(old, 0, STEPS) for name in shown]
-        assert [row[name] for row in go(new, 0, STEPS) for name in shown] == first
-        content = old.saved()
-        assert new.saved() == content
-        later = [row[name] for row in go(old, STEPS, STEPS + 15) for name in shown]
-        go(new, STEPS, STEPS + 7)
-        new.restore(content)
-        assert [row[name] for row in go(new, STEPS, STEPS + 15) for name in shown] == later
-        old.restore(new.saved())
-        assert old.saved() == new.saved()
+    name = f"{model}.fmu"
+    compare(fmu_directory / name, fmu3_directory / name, model, STEPS)
 
 
 @pytest.mark.parametrize("model", ["Imu", "Lidar"])

@@ -23,6 +23,7 @@ from tests.sensor_models.camera.test_ccd_mitsuba import EYE, SCENE, TARGET, look
 from tests.sensor_models.scene_files import write_manifest
 
 ACROSS, DOWNWARD, WAVES = 9, 7, 3
+SIDES = (shared.BASES, shared.TOPS)
 
 
 def camera_of(rays: int, sharing: Sharing = Sharing.neighbours, side: int = 96) -> CcdCamera:
@@ -42,8 +43,10 @@ def test_sharing_takes_grain_away_and_keeps_the_mean(tmp_path: Path) -> None:
     with RayScene(load_scene(a_corner(tmp_path))) as rays:
         truth = camera_of(1024, Sharing.none).expose(rays, pose).light.astype(float)
         alone = camera_of(16, Sharing.none).expose(rays, pose).light
-        among = camera_of(16).expose(rays, pose).light
-    assert among.mean() == pytest.approx(truth.mean(), rel=2e-3)
+        frames = [camera_of(16).expose(rays, pose, frame).light for frame in range(8)]
+    among = frames[0]
+    # A picture this small has 2,304 rays around at first: its mean alone scatters by 0.2 %.
+    assert np.mean(frames) == pytest.approx(truth.mean(), rel=2e-3)
     off = [np.abs(each - truth) for each in (alone, among)]
     # The picture is small: a quarter of it lies within a cell or two of other surfaces, where
     # points send their own rays.
@@ -95,7 +98,7 @@ def test_light_is_shared_where_bodies_are_now(tmp_path: Path) -> None:
 
 
 def some_records() -> Records:
-    """Records of a bent floor, some of them missing, with light at random."""
+    """Records of a bent floor, some of them missing or coated, with light at random."""
     draw = np.random.default_rng(3)
     cells = ACROSS * DOWNWARD
     spots = np.zeros((GROUPS, cells, SPOT))
@@ -103,28 +106,37 @@ def some_records() -> Records:
     for group in range(GROUPS):
         spots[group, :, 0], spots[group, :, 1] = x, y
         spots[group, :, 2] = 0.4 * group + 0.03 * draw.standard_normal(cells)
-        normal = np.stack([0.2 * draw.standard_normal(cells), np.zeros(cells), np.ones(cells)], 1)
+        normal = np.stack([0.1 * draw.standard_normal(cells), np.zeros(cells), np.ones(cells)], 1)
         spots[group, :, 3:6] = normal / np.linalg.norm(normal, axis=1)[:, None]
         spots[group, :, shared.SIZE] = draw.uniform(0.5, 1.5, cells)
-        spots[group, :, shared.REACH] = draw.uniform(2.0, 40.0, cells)
-    counts = draw.integers(0, 16, (GROUPS, cells)).astype(float)
-    light = draw.random((GROUPS, cells, WAVES)).astype(np.float32)
+        spots[group, :, shared.COAT] = draw.integers(0, 3, cells)
+        spots[group, :, shared.LOBE] = 0.3 * spots[group, :, shared.COAT]
+        for side in SIDES:
+            reach = draw.uniform(2.0, 40.0, cells)
+            spots[group, :, shared.REACH + shared.OF_TOPS * side] = reach
+    counts = draw.integers(0, 16, (2, GROUPS, cells)).astype(float)
+    counts[shared.TOPS][spots[:, :, shared.COAT] == 0.0] = 0.0
+    light = draw.random((2, GROUPS, cells, WAVES)).astype(np.float32)
     return Records(DOWNWARD, ACROSS, spots, counts, light)
 
 
-def agreement(one: np.ndarray, other: np.ndarray) -> float:
+def agreement(one: np.ndarray, other: np.ndarray, side: int) -> float:
     """The weight of the module's docstring, as it stands there."""
     apart = other[:3] - one[:3]
-    reach = min(one[shared.REACH], other[shared.REACH])
+    column = shared.REACH + shared.OF_TOPS * side
+    reach, share, tilt = min(one[column], other[column]), shared.SHARE_OF_REACH, 0.1
+    if side == shared.TOPS:
+        if one[shared.COAT] != other[shared.COAT]:
+            return 0.0
+        share = shared.SHARE_OF_LOBE * one[shared.LOBE]
+        tilt = min(shared.TILT_OF_LOBE * one[shared.LOBE], 0.4) ** 2 / 2.0
     size = max(one[shared.SIZE], other[shared.SIZE])
-    if reach < size:
-        return 0.0
-    span = max(shared.SHARE_OF_REACH * reach, shared.LEAST_CELLS * size)
+    span = max(share * reach, shared.LEAST_CELLS * size)
     off = max(abs(apart @ one[3:6]), abs(apart @ other[3:6]))
     factors = (
         1.0 - np.linalg.norm(apart) / span,
         1.0 - off / (shared.FLATNESS * min(span, float(np.linalg.norm(apart)) + size)),
-        min((one[3:6] @ other[3:6] - shared.LEAST_COSINE) / (1.0 - shared.LEAST_COSINE), 1.0),
+        min(1.0 - (1.0 - one[3:6] @ other[3:6]) / tilt, 1.0),
     )
     return float(np.prod([max(each, 0.0) for each in factors]))
 
@@ -134,10 +146,10 @@ def test_a_pass_is_the_weighted_mean_of_nine_cells(gap: int) -> None:
     given = some_records()
     result = given._replace(counts=np.zeros_like(given.counts), light=np.zeros_like(given.light))
     shared.smooth(np.zeros(1, np.int64), given, gap, result)
-    others = 0
-    for group, cell in np.ndindex(*given.counts.shape):
-        if given.counts[group, cell] == 0.0:
-            assert result.counts[group, cell] == 0.0
+    others = dict.fromkeys(SIDES, 0)
+    for side, group, cell in np.ndindex(*given.counts.shape):
+        if given.counts[side, group, cell] == 0.0:
+            assert result.counts[side, group, cell] == 0.0
             continue
         i, j = divmod(cell, ACROSS)
         total, light = 0.0, np.zeros(WAVES)
@@ -146,14 +158,15 @@ def test_a_pass_is_the_weighted_mean_of_nine_cells(gap: int) -> None:
             if not (0 <= p < DOWNWARD and 0 <= q < ACROSS):
                 continue
             there = p * ACROSS + q
-            same = there == cell and other == group
-            weight = 1.0 if same else agreement(given.spots[group, cell], given.spots[other, there])
-            weight *= given.counts[other, there] * 4.0 / 2 ** (abs(di - 1) + abs(dj - 1))
-            total, light = total + weight, light + weight * given.light[other, there]
-            others += weight > 0.0 and not same
-        assert result.counts[group, cell] == pytest.approx(total / 4.0, rel=1e-12)
-        np.testing.assert_allclose(result.light[group, cell], light / total, rtol=1e-5)
-    assert others > 100
+            same, weight = there == cell and other == group, 1.0
+            if not same:
+                weight = agreement(given.spots[group, cell], given.spots[other, there], side)
+            weight *= given.counts[side, other, there] * 4.0 / 2 ** (abs(di - 1) + abs(dj - 1))
+            total, light = total + weight, light + weight * given.light[side, other, there]
+            others[side] += weight > 0.0 and not same
+        assert result.counts[side, group, cell] == pytest.approx(total / 4.0, rel=1e-12)
+        np.testing.assert_allclose(result.light[side, group, cell], light / total, rtol=1e-5)
+    assert min(others.values()) > 30
 
 
 def test_a_pass_keeps_light_that_is_the_same_everywhere() -> None:

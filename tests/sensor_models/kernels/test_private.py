@@ -23,6 +23,7 @@ STOPS = (
     (JITCodeLibrary, "_finalize_specific"),
     (CPUContext, "get_executable"),
     (CPUCodeLibrary, "_optimize_functions"),
+    (CPUCodeLibrary, "finalize"),
 )
 
 
@@ -81,7 +82,9 @@ def test_stops_are_taken_back_after_an_error():
     assert [vars(place)[name] for place, name in STOPS] == usual
 
 
-@pytest.mark.parametrize("changed", ["_optimize_defined", "_not_executable", "module_of"])
+@pytest.mark.parametrize(
+    "changed", ["_optimize_defined", "_not_executable", "_link_later", "module_of", "optimise"]
+)
 def test_kernels_are_called_through_numba_where_interfaces_have_changed(monkeypatch, changed):
     @njit
     def tripled(number):
@@ -140,6 +143,21 @@ def test_places():
         [sys.executable, "-c", PLACES], capture_output=True, text=True, check=False
     )
     assert done.stdout.split() == ["sensor_models/kernels/a.py", "b.py"], done.stderr
+
+
+def test_modules_have_all_that_is_called_once_and_optimised():
+    """What a kernel calls is linked to it when its object is made, however deep it lies."""
+    made = numba.njit(**private.NO_WRAPPERS)(lambda array: picked(array, 1) + picked(array, 2))
+    with private.without_machine_code():
+        made.compile((numba.float64[::1],))
+    (found,) = made.overloads.values()
+    own, module = found.library._final_module, private.module_of(found)
+    assert {f.is_declaration for f in own.functions if "picked" in f.name} == {True}
+    assert {f.is_declaration for f in module.functions if "picked" in f.name} == {False}
+    calls = re.compile(r" call [^\n]*picked")
+    assert calls.search(str(module))
+    private.optimise(found, module)
+    assert not calls.search(str(module))
 
 
 @intrinsic

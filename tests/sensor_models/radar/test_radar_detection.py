@@ -8,7 +8,7 @@ import pytest
 from sensor_models.core.random import stream_key
 from sensor_models.kernels.radar.detection import CELL_AVERAGING, ORDERED, stands_out
 from sensor_models.kernels.radar.noise import add_noise
-from sensor_models.kernels.radar.ray_paths import PATH_SIZE
+from sensor_models.kernels.radar.pages import PATH_SIZE
 from sensor_models.kernels.radar.windows import kernel_at, window_of
 from sensor_models.radar.ray_parameters import (
     AntennaParameters,

@@ -1,5 +1,6 @@
 """What a ray-traced radar sees over a ground and in mirrors, against image theory."""
 
+import itertools
 import math
 
 import numpy as np
@@ -19,6 +20,7 @@ from sensor_models.scene.model import Material, Mesh, SurfaceKind, SurfaceParame
 from sensor_models.scene.tracing import RayScene
 from tests import radar_images as images
 from tests import radar_range as range_
+from tests.radar_between import between, theory_between
 from tests.radar_range import METAL, WAVELENGTH, decibel
 
 WAVENUMBER = 2.0 * math.pi / WAVELENGTH
@@ -155,10 +157,10 @@ def test_what_two_mirrors_show_one_in_the_other(name, ahead, aside, on) -> None:
     assert decibel(found / closed) == pytest.approx(0.0, abs=1.5)
 
 
-def test_a_ground_before_a_wall_counts_once() -> None:
-    """A sphere over a ground and beside a wall: all of it over both, and half, both ways round.
+def test_each_way_over_a_ground_and_a_wall_counts_once() -> None:
+    """A sphere over a ground and beside a wall: straight, over one, over both; there and back.
 
-    Ways there over one mirror and back over the other are not modelled.
+    Each pair of ways has the cross section of the sphere, which is the same in all directions.
     """
     ground = range_.triangles(range_.quad((1, -6, -0.5), (40, 0, 0), (0, 9, 0)))
     wall = range_.triangles(range_.quad((1, 3, -0.5), (0, 0, 6), (40, 0, 0)))
@@ -171,18 +173,31 @@ def test_a_ground_before_a_wall_counts_once() -> None:
     radar = radar_of(Polarization.vv, (0.45, 0.12))
     with RayScene(range_.scene_of(*things), threads=1) as rays:
         rows = radar.trace(rays, range_.still(), 0).numbers
-    over_both = np.array([place[0], 6.0 - place[1], -1.0 - place[2]])
-    ways = [images.unit(over_both)[1:], images.unit(place)[1:]]
-    lengths = [np.linalg.norm(over_both) - 0.1, np.linalg.norm(place) - 0.1]
-    for out, back in ((0, 0), (0, 1), (1, 0)):
+    seen_at = place * np.array([[1, 1, 1], [1, 1, -1], [1, -1, 1], [1, -1, -1]])
+    seen_at += np.array([[0, 0, 0], [0, 0, -1], [0, 6, 0], [0, 6, -1]])
+    ways, lengths = images.unit(seen_at)[:, 1:], np.linalg.norm(seen_at, axis=1) - 0.1
+    for out, back in itertools.product(range(4), range(4)):
         near = np.abs(rows[:, 4:6] - ways[out]).max(axis=1) < 0.015
         near &= np.abs(rows[:, 6:8] - ways[back]).max(axis=1) < 0.015
         length = 0.5 * (lengths[out] + lengths[back])
         own = rows[near & (np.abs(0.5 * rows[:, 2] - length) < 0.1)]
         phases = np.exp(2j * np.pi * (own[:, 2] / WAVELENGTH % 1.0))
         section = abs(((own[:, 0] + 1j * own[:, 1]) * phases).sum()) ** 2
-        section /= radar.radio.received(1.0, length)
-        assert decibel(section / SPHERE) == pytest.approx(0.0, abs=1.5)
+        section /= radar.radio.received(1.0, math.sqrt(lengths[out] * lengths[back]))
+        assert decibel(section / SPHERE) == pytest.approx(0.0, abs=1.5), (out, back)
+
+
+def test_lobes_of_a_sphere_between_a_ground_and_a_wall() -> None:
+    """All sixteen ways with their phases; without those over two mirrors it is another curve."""
+    distances = np.linspace(12.1, 19.9, 7)
+    levels = decibel(np.array([between(distance) for distance in distances]))
+    theory, without = (
+        decibel(np.array([theory_between(d, crossing=crossing) for d in distances]))
+        for crossing in (True, False)
+    )
+    assert np.corrcoef(levels, theory)[0, 1] > 0.95
+    assert math.sqrt(float(((levels - theory) ** 2).mean())) < 1.5
+    assert math.sqrt(float(((without - theory) ** 2).mean())) > 3.0
 
 
 @pytest.mark.parametrize("polarization", [Polarization.vv, Polarization.hh])

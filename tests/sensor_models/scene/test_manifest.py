@@ -221,7 +221,7 @@ def test_a_file_gone_since_is_noticed_by_the_digest(tmp_path: Path) -> None:
     path = write_manifest(tmp_path, BOX)
     scene = load_scene(path)
     path.unlink()
-    with pytest.raises(SceneError, match=r"scene\.toml cannot be read"):
+    with pytest.raises(SceneError, match=r"scene\.toml: cannot be read"):
         digest_of(scene)
 
 

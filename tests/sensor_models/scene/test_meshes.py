@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import trimesh
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -45,6 +46,14 @@ def glb_tetrahedron() -> Solid:
     for number, face in enumerate(FACES):
         solid.polygon("wood" if number else "brick", VERTICES[face])
     return solid
+
+
+def test_a_trimesh_before_4_6_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of Debian 13 has no load_scene."""
+    monkeypatch.delattr(trimesh, "load_scene")
+    write_glb(tmp_path / "a.glb", glb_tetrahedron())
+    mesh = mesh_of(tmp_path, 'file = "a.glb"\nmaterial = "asphalt"\n')
+    assert len(mesh.faces) == len(FACES)
 
 
 def write_all_formats(folder: Path) -> list[str]:

@@ -108,7 +108,7 @@ def begin_grid(own: Floats, lane: int, cells: int) -> None:
 def plan_rays(path: Path, light: Light, points: Points) -> tuple[int, bool]:
     """Decide how many rays of base and top points get; the most of one, and if any has top rays.
 
-    The base of a point needs none where its light is known. Where less than all is left of the
+    Base and top of a point need none where their light is known. Where less than all is left of the
     light of a point, it sends as many rays less, one of its base and one of its top at least.
     """
     own, some, most = points.spread, False, 0
@@ -116,16 +116,14 @@ def plan_rays(path: Path, light: Light, points: Points) -> tuple[int, bool]:
         own[RAYS + lane] = 0.0
     for lane in range(points.filled[0]):
         surface = surface_at(path.surfaces, points.ids[lane, MATERIAL_OF])
-        if surface[KIND] == TABULATED:  # what it sends depends on where each ray comes from
-            points.known[lane] = False
         rays, top = math.ceil(min(points.numbers[lane, SHARE_OF], 1.0) * light.rays), 0
         if surface[KIND] != LAMBERT and surface[KIND] != TABULATED:
             rays = max(rays, min(light.rays, 2))
             top = max(rays // TOP_SHARE, 1)
             if surface[EXTINCTION] > 0.01 or rays == 1:
                 top = rays
+        base, top = 0 if points.known[lane] else rays - top, 0 if points.shown[lane] else top
         some |= top > 0
-        base = 0 if points.known[lane] else rays - top
         own[BASES + lane], own[RAYS + lane] = base, base + top
         most = max(most, base + top)
         begin_grid(own, lane, max(base if base > 0 else top, 1))

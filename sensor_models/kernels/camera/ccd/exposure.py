@@ -44,12 +44,14 @@ from sensor_models.kernels.camera.ccd.shading import (
     new_shading_workspace,
 )
 from sensor_models.kernels.camera.ccd.shared import (
-    CELL,
-    LEAST_RAYS,
+    BASES,
+    OWN_SHARE,
     SIDE,
     SPOT,
+    TOPS,
     Records,
     look_up,
+    put_spot,
 )
 from sensor_models.kernels.camera.ccd.textures import reflectance_at, texture_of
 from sensor_models.kernels.camera.layout import corner_of, pixel_of, tiles_of
@@ -76,7 +78,13 @@ from sensor_models.kernels.light.arrivals import (
 )
 from sensor_models.kernels.light.media import ABSORPTION, transmission
 from sensor_models.kernels.light.paths import Path
-from sensor_models.kernels.light.surfaces import DIELECTRIC
+from sensor_models.kernels.light.surfaces import (
+    DIELECTRIC,
+    LAMBERT,
+    SLOPE_SQUARED,
+    TABULATED,
+    surface_at,
+)
 from sensor_models.kernels.light.surfaces import KIND as SURFACE_KIND
 from sensor_models.kernels.light.tree import (
     Tree,
@@ -84,14 +92,14 @@ from sensor_models.kernels.light.tree import (
     branches_left,
     go_on,
     new_tree,
-    send,
+    put_branch,
     set_out,
     trace,
 )
 from sensor_models.kernels.math.philox import uniform
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.packets import ACCESS, Triple, drop_ray
-from sensor_models.kernels.tracing.rays import claim
+from sensor_models.kernels.tracing.rays import claim, set_rays
 from sensor_models.kernels.tracing.scene_view import SceneView
 from sensor_models.kernels.tracing.sensor_poses import rotate
 
@@ -99,8 +107,6 @@ Floats = NDArray[np.float64]
 
 #: Tiles that a thread claims at once.
 CHUNK = 16
-#: Pixels whose bands are summed side by side; all packets hold a multiple of these.
-TOGETHER = 4
 #: Bits of the numbers that draws go by: nodes of a tree, rays of a pixel.
 NODE_BITS, SAMPLE_BITS = 10, 6
 #: Nodes of a tree of the greatest depth.
@@ -143,6 +149,8 @@ class Workspace(NamedTuple):
     tree: Tree  # branches under way
     shading: ShadingWorkspace  # points that wait for their light
     glow: Floats  # (WIDTH, wavelengths): the light of the rays of a tile
+    turned: Floats  # (wavelengths, WIDTH): the same, and
+    sums: Floats  # (WIDTH,): of one band
     met: NDArray[np.int64]  # (WIDTH, MOST_NODES): materials at the nodes of their trees
     tint: Floats  # (wavelengths,): share of the light that the present way leaves
     starts: Floats  # (WIDTH, 3): where the rays start, m
@@ -154,8 +162,10 @@ def new_workspace(wavelengths: int, materials: int) -> Workspace:
     """Room for the work of one thread."""
     return Workspace(
         new_tree(),
-        new_shading_workspace(wavelengths, materials),
+        new_shading_workspace(wavelengths, materials, WIDTH),
         np.zeros((WIDTH, wavelengths)),
+        np.zeros((wavelengths, WIDTH)),
+        np.zeros(WIDTH),
         np.zeros((WIDTH, MOST_NODES), np.int64),
         np.ones(wavelengths),
         np.zeros((WIDTH, 3)),
@@ -167,6 +177,10 @@ def new_workspace(wavelengths: int, materials: int) -> Workspace:
 def blend_pose(poses: Floats, share: float, pose: Floats) -> int:
     """Write the pose at a share of the frame; returns the knot before it."""
     spans = len(poses) - 1
+    if spans == 0:
+        for k in range(12):
+            pose[k] = poses[0, k]
+        return 0
     knot = min(max(int(share * spans), 0), max(spans - 1, 0))
     part = share * spans - knot if spans > 0 else 0.0
     after = min(knot + 1, spans)
@@ -178,6 +192,8 @@ def blend_pose(poses: Floats, share: float, pose: Floats) -> int:
 @njit(**ACCESS)
 def instant_of(shot: Shot, light: Light, pixel: int, sample: int) -> float:
     """When a ray of a pixel is sent, as a share of the frame."""
+    if shot.row_share == 0.0 and (shot.samples == 1 or shot.exposed_share == 0.0):
+        return 0.0
     row = pixel // shot.columns // shot.factor
     begun: float = row * shot.row_share
     if shot.samples == 1 or shot.exposed_share == 0.0:
@@ -188,7 +204,6 @@ def instant_of(shot: Shot, light: Light, pixel: int, sample: int) -> float:
 
 @njit(**ACCESS)
 def aim_at(
-    view: SceneView,
     path: Path,
     light: Light,
     shot: Shot,
@@ -198,7 +213,7 @@ def aim_at(
     pixel: int,
     sample: int,
 ) -> None:
-    """Send a ray of a pixel."""
+    """Put a ray of a pixel into the packet."""
     time = instant_of(shot, light, pixel, sample)
     knot = blend_pose(shot.poses, time, pose)
     d = shot.directions
@@ -208,7 +223,7 @@ def aim_at(
         workspace.starts[lane, k] = origin[k]
     number = (pixel << SAMPLE_BITS) + sample
     set_out(path, workspace.tree, lane, lane, number, origin, along, 1.0, time, shot.inside, knot)
-    send(view, path, workspace.tree, lane)
+    put_branch(workspace.tree, lane)
 
 
 @njit(**ACCESS)
@@ -274,28 +289,37 @@ def describe(workspace: Workspace, picture: Picture, row: int, lane: int, pixel:
 
 @njit(**ACCESS)
 def take_shared(
-    light: Light, records: Records, shot: Shot, workspace: Workspace, row: int, place: int
-) -> bool:
-    """Take the light around a point from what neighbours share; whether they know of it."""
-    numbers, points = workspace.tree.arrivals.numbers, workspace.shading.points
-    pixel = points.ids[place, DRAW_OF] >> (NODE_BITS + SAMPLE_BITS)
-    known: bool = look_up(
-        records,
-        pixel // shot.columns,
-        pixel % shot.columns,
-        LEAST_RAYS * min(light.rays, CELL),
-        SIDE * shot.cell * numbers[row, OPTICAL],
-        triple(numbers, row, PLACE_X),
-        triple(numbers, row, NORMAL_X),
+    path: Path, light: Light, records: Records, shot: Shot, workspace: Workspace, row: int,
+    place: int,
+) -> None:  # fmt: skip
+    """Take the light around a point from what neighbours share, as far as they know of it."""
+    numbers, points, spot = (
+        workspace.tree.arrivals.numbers,
+        workspace.shading.points,
         workspace.spot,
-        points.around[place],
     )
-    return known
+    pixel = points.ids[place, DRAW_OF] >> (NODE_BITS + SAMPLE_BITS)
+    down, across = pixel // shot.columns, pixel % shot.columns
+    material = points.ids[place, MATERIAL_OF]
+    surface = surface_at(path.surfaces, material)
+    points.numbers[place, SHARE_OF] = numbers[row, WEIGHT]
+    if surface[SURFACE_KIND] == TABULATED:  # what it sends depends on where each ray comes from
+        return
+    points.numbers[place, SHARE_OF] *= OWN_SHARE
+    coated = surface[SURFACE_KIND] != LAMBERT
+    size, least = SIDE * shot.cell * numbers[row, OPTICAL], OWN_SHARE * light.rays
+    there, normal = triple(numbers, row, PLACE_X), triple(numbers, row, NORMAL_X)
+    coat, lobe = (material + 1, math.sqrt(surface[SLOPE_SQUARED])) if coated else (0, 0.0)
+    put_spot(spot, there, normal, size, coat, lobe)
+    points.known[place] = look_up(records, down, across, BASES, least, spot, points.around[place])
+    if coated:
+        points.shown[place] = look_up(records, down, across, TOPS, least, spot, points.onto[place])
 
 
 @njit(**ACCESS)
 def put_point(
     view: SceneView,
+    path: Path,
     light: Light,
     records: Records,
     shot: Shot,
@@ -323,10 +347,9 @@ def put_point(
     points.numbers[place, SHARE_OF] = 1.0
     points.ids[place, RAY_OF], points.ids[place, MATERIAL_OF] = lane, ids[row, MATERIAL]
     points.ids[place, DRAW_OF], points.ids[place, SUM_OF] = draw, place
-    points.known[place] = False
+    points.known[place] = points.shown[place] = False
     if records.across > 0:
-        points.numbers[place, SHARE_OF] = numbers[row, WEIGHT]
-        points.known[place] = take_shared(light, records, shot, workspace, row, place)
+        take_shared(path, light, records, shot, workspace, row, place)
     material = ids[row, MATERIAL]
     for k in range(len(workspace.tint)):
         points.tint[place, k] = workspace.tint[k]
@@ -384,7 +407,7 @@ def take_in(
             if path.surfaces[material, SURFACE_KIND] != DIELECTRIC:
                 number = (pixel << SAMPLE_BITS) + sample
                 draw = (number << NODE_BITS) + node
-                put_point(view, light, records, shot, workspace, row, lane, draw)
+                put_point(view, path, light, records, shot, workspace, row, lane, draw)
             if points.filled[0] == WIDTH:
                 light_points(view, path, light, workspace.shading, workspace.glow)
     arrivals.filled[0] = 0
@@ -411,11 +434,12 @@ def expose_tile(
             if pixel < 0:
                 drop_ray(tree.packet, lane)
             else:
-                aim_at(view, path, light, shot, workspace, pose, lane, pixel, sample)
+                aim_at(path, light, shot, workspace, pose, lane, pixel, sample)
                 if sample == 0 and picture.distance.size:
                     picture.distance[pixel] = math.inf
                     picture.entity[pixel] = picture.label[pixel] = -1
                     picture.owner[pixel] = picture.material[pixel] = -1
+        set_rays(view, tree.packet, path.most_range)
         trace(view, tree)
         arrive(view, path, tree)
         take_in(view, path, light, records, shot, workspace, picture, corner, sample)
@@ -424,30 +448,32 @@ def expose_tile(
             take_in(view, path, light, records, shot, workspace, picture, corner, sample)
         if workspace.shading.points.filled[0] > 0:
             light_points(view, path, light, workspace.shading, glow)
-    for lane in range(0, WIDTH, TOGETHER):
-        store_light(shot, glow, corner, lane, picture)
+    store_light(shot, workspace, corner, picture)
 
 
 @njit(**ACCESS)
 def store_light(
-    shot: Shot, glow: Floats, corner: tuple[int, int], first: int, picture: Picture
+    shot: Shot, workspace: Workspace, corner: tuple[int, int], picture: Picture
 ) -> None:
-    """Write the bands of ``TOGETHER`` pixels of a tile.
+    """Write the bands of the pixels of a tile.
 
-    Each sum waits for its last term, so several are formed side by side.
+    Each sum waits for its last term, so those of all pixels are formed side by side.
     """
+    glow, turned, sums = workspace.glow, workspace.turned, workspace.sums
+    for lane in range(WIDTH):
+        for k in range(glow.shape[1]):
+            turned[k, lane] = glow[lane, k]
     for band in range(len(shot.response)):
-        a = b = c = d = 0.0
+        for lane in range(WIDTH):
+            sums[lane] = 0.0
         for k in range(glow.shape[1]):
             weight = shot.response[band, k]
-            a += weight * glow[first, k]
-            b += weight * glow[first + 1, k]
-            c += weight * glow[first + 2, k]
-            d += weight * glow[first + 3, k]
-        for k in range(TOGETHER):
-            pixel = pixel_of(shot, corner, first + k)
+            for lane in range(WIDTH):
+                sums[lane] += weight * turned[k, lane]
+        for lane in range(WIDTH):
+            pixel = pixel_of(shot, corner, lane)
             if pixel >= 0:
-                picture.light[pixel, band] = (a, b, c, d)[k] / shot.samples
+                picture.light[pixel, band] = sums[lane] / shot.samples
 
 
 @njit(nogil=True, cache=True, error_model="numpy")

@@ -51,6 +51,8 @@ class Points(NamedTuple):
     base: Floats  # (WIDTH, n): reflectance of their base
     known: NDArray[np.bool_]  # (WIDTH,): ``around`` is what neighbours share
     around: Floats  # (WIDTH, n): mean radiance from around
+    shown: NDArray[np.bool_]  # (WIDTH,): ``onto`` is what neighbours share
+    onto: Floats  # (WIDTH, n): mean of what the coat mirrors
     spread: Floats  # (SPREAD,)
 
 
@@ -62,6 +64,8 @@ def new_points(wavelengths: int) -> Points:
         np.zeros((WIDTH, NUMBERS)),
         np.zeros((WIDTH, IDS), np.int64),
         np.zeros((WIDTH, wavelengths)),
+        np.zeros((WIDTH, wavelengths)),
+        np.zeros(WIDTH, np.bool_),
         np.zeros((WIDTH, wavelengths)),
         np.zeros(WIDTH, np.bool_),
         np.zeros((WIDTH, wavelengths)),

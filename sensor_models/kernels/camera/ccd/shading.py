@@ -110,12 +110,12 @@ class ShadingWorkspace(NamedTuple):
     into: Floats  # (n,): what base rays bring to a point
     onto: Floats  # (n,): what top rays bring
     words: NDArray[np.uint64]  # (4, WIDTH): random words of the points
-    sums: Floats  # (WIDTH, materials + 1, 2 * SUMS): what rays found (``bounces``)
+    sums: Floats  # (rows, materials + 1, 2 * SUMS): what rays found (``bounces``)
 
 
 @njit(cache=True)
-def new_shading_workspace(wavelengths: int, materials: int) -> ShadingWorkspace:
-    """Room for the points of one packet."""
+def new_shading_workspace(wavelengths: int, materials: int, rows: int) -> ShadingWorkspace:
+    """Room for the points of one packet, and for so many sums of what they find."""
     return ShadingWorkspace(
         new_points(wavelengths),
         new_probe(),
@@ -124,7 +124,7 @@ def new_shading_workspace(wavelengths: int, materials: int) -> ShadingWorkspace:
         np.zeros(wavelengths),
         np.zeros(wavelengths),
         np.zeros((4, WIDTH), np.uint64),
-        np.zeros((WIDTH, materials + 1, 2 * SUMS)),
+        np.zeros((rows, materials + 1, 2 * SUMS)),
     )
 
 
@@ -271,8 +271,10 @@ def add_surroundings(
                 glow[ray, k] += points.tint[lane, k] * sent
         if top > 0.0:
             gather(light, shading.sums[lane], TOP, shading.onto)
+        if top > 0.0 or points.shown[lane]:
+            found, top = points.onto[lane] if points.shown[lane] else shading.onto, max(top, 1.0)
             for k in range(glow.shape[1]):
-                sent = light.top[material, k] * shading.onto[k] / top
+                sent = light.top[material, k] * found[k] / top
                 glow[ray, k] += points.tint[lane, k] * sent
 
 

@@ -4,10 +4,10 @@ What sky and surroundings bring to a surface changes little from a point to the 
 rays that find it out are few, and so differ. A cell of ``SIDE`` x ``SIDE`` rays of the camera
 therefore keeps records of it (``survey``), one for each surface that it sees, ``GROUPS`` at the
 most: a place, a normal, the mean radiance L of rays of the cosine law, and D, how far these came,
-1/sqrt(mean 1/d²). Records are then averaged with those of cells around in passes of 1, 2 and 4
-cells (``smooth``), and a point takes what those around its pixel say (``look_up``), with weights
+1/sqrt(mean 1/d²). Records are then averaged with those of cells around in passes some cells apart
+(``smooth``), and a point takes what those around its pixel say (``look_up``), with weights
 
-    w = (1 - d/s) (1 - p/(F f)) (c - C)/(1 - C),    none of the factors below 0
+    w = (1 - d/s) (1 - p/(F f)) (1 - (1 - c)/(1 - C)),    none of the factors below 0
 
     d, p   the distance to a record, and what of it is off the plane of either of both
     c      the cosine between the normals
@@ -15,14 +15,18 @@ cells (``smooth``), and a point takes what those around its pixel say (``look_up
            on shorter ways, in proportion to their distance (Ward et al. 1988)
     f      d and the size of a cell, at most s: a step is no slope
 
-and no weight at all where D is less than a cell: what changes within one is not known there. So
-nothing is shared over edges, between surfaces at different depth, or across a corner. Weights
+So nothing is shared over edges, between surfaces at different depth, or across a corner. Weights
 follow from places alone, but for D, which is that of a neighbourhood: they know nothing of the
 light of the records, so means stay means. A point that agrees with no record sends its own rays.
 
+What a coat mirrors of its surroundings is shared as well (``TOPS``): the mean of what rays of the
+coat bring times their weights, D of these, and only between points of one material, with the slope
+m of its coat. There S is 2 m, as the picture of what lies at a distance D is blurred by 2 m D, and
+1 - C is (m/2)²/2: a facet that is tilted by a part of its lobe mirrors something else.
+
 Source: PHYSICS-2, 36; Ward, Rubinstein and Clear 1988; Dammertz et al. 2010 (passes with gaps).
-Deviation: light is smoothed over s in each pass, so shadows of the sky that are narrower than
-that are softened.
+Deviation: light is smoothed over s in each pass, so shadows of the sky and pictures in coats that
+are narrower than that are softened.
 """
 
 import math
@@ -39,19 +43,26 @@ from sensor_models.kernels.tracing.rays import claim
 Floats = NDArray[np.float64]
 Light32 = NDArray[np.float32]
 
-#: Rays of the camera across and down a cell, and all of them.
+#: Rays of the camera across and down a cell.
 SIDE = 4
-CELL = SIDE * SIDE
 #: Surfaces that a cell keeps records of.
 GROUPS = 3
-# Columns of Records.spots: place, normal, size of the part of the cell on that surface, rays, sum
-# of their inverse squared lengths, D.
-PLACE_AT, NORMAL_AT, SIZE, SENT_RAYS, NEARNESS, REACH = 0, 3, 6, 7, 8, 9
-SPOT = 10
+# Columns of Records.spots: place, normal, size of the part of the cell on that surface; of a coat
+# the number of its material from 1 on, else 0, and its slope; then of rays by the cosine law how
+# many, the sum of their inverse squared lengths, D, and the same of rays of the coat.
+PLACE_AT, NORMAL_AT, SIZE, COAT, LOBE, SENT_RAYS, NEARNESS, REACH = 0, 3, 6, 7, 8, 9, 10, 11
+#: How much further the columns of rays of the coat are.
+OF_TOPS = 3
+SPOT = REACH + OF_TOPS + 1
 #: S, F and C of the weights, and the least s in sizes of a cell.
-SHARE_OF_REACH, FLATNESS, LEAST_COSINE, LEAST_CELLS = 0.3, 0.1, 0.9, 1.0
-#: Rays that a point takes the light of others from, over those that it would send itself.
-LEAST_RAYS = 1.0
+SHARE_OF_REACH, FLATNESS, LEAST_COSINE, LEAST_CELLS = 0.4, 0.1, 0.9, 1.0
+#: Of coats: S over the slope of the coat, and the angle between normals over that.
+SHARE_OF_LOBE, TILT_OF_LOBE = 2.0, 0.5
+#: Rays that a point sends itself that no record agrees with, over ``Light.rays``; those that a
+#: point takes the light of others from are as many at least.
+OWN_SHARE = 0.5
+#: Light from all around, and what a coat mirrors of it.
+BASES, TOPS = 0, 1
 #: What stands for D where rays met nothing.
 FAR = 1e9
 #: Weights of a pass by the number of coordinates in which a record is another cell's.
@@ -64,28 +75,34 @@ class Records(NamedTuple):
     down: int  # cells
     across: int  # cells; 0 if nothing is shared
     spots: Floats  # (GROUPS, cells, SPOT)
-    counts: Floats  # (GROUPS, cells): how much a record counts, 0 for none
-    light: Light32  # (GROUPS, cells, wavelengths): mean radiance
+    counts: Floats  # (2, GROUPS, cells): how much a record counts, 0 for none
+    light: Light32  # (2, GROUPS, cells, wavelengths): mean radiance, and that of coats
 
 
 @njit(**ACCESS)
-def agreement(one: Floats, other: Floats) -> float:
+def agreement(one: Floats, other: Floats, side: int) -> float:
     """How far two spots may share their light, from 0 to 1."""
     a, b, c = one[NORMAL_AT], one[NORMAL_AT + 1], one[NORMAL_AT + 2]
     e, f, g = other[NORMAL_AT], other[NORMAL_AT + 1], other[NORMAL_AT + 2]
-    cosine = a * e + b * f + c * g
-    reach, size = min(one[REACH], other[REACH]), max(one[SIZE], other[SIZE])
-    if cosine <= LEAST_COSINE or reach < size:
+    cosine, size = a * e + b * f + c * g, max(one[SIZE], other[SIZE])
+    part, apart = SHARE_OF_REACH, 1.0 - LEAST_COSINE
+    if side == TOPS:
+        if one[COAT] != other[COAT]:
+            return 0.0
+        part = SHARE_OF_LOBE * one[LOBE]
+        apart = 0.5 * min(TILT_OF_LOBE * one[LOBE], 0.4) ** 2
+    if 1.0 - cosine >= apart:
         return 0.0
+    reach = min(one[REACH + OF_TOPS * side], other[REACH + OF_TOPS * side])
     x, y, z = other[0] - one[0], other[1] - one[1], other[2] - one[2]
     distance = math.sqrt(x * x + y * y + z * z)
-    span = max(SHARE_OF_REACH * reach, LEAST_CELLS * size)
+    span = max(part * reach, LEAST_CELLS * size)
     off = max(abs(x * a + y * b + z * c), abs(x * e + y * f + z * g))
     flat = FLATNESS * min(span, distance + size)
     if distance >= span or off >= flat:
         return 0.0
     near, level = 1.0 - distance / span, 1.0 - off / flat
-    alike = min((cosine - LEAST_COSINE) / (1.0 - LEAST_COSINE), 1.0)
+    alike = min(1.0 - (1.0 - cosine) / apart, 1.0)
     return float(near * level * alike)
 
 
@@ -109,13 +126,15 @@ def measure(claims: NDArray[np.int64], records: Records) -> None:
     while row < records.down:
         for cell in range(row * across, (row + 1) * across):
             for group in range(GROUPS):
-                if records.counts[group, cell] > 0.0:
-                    spots[group, cell, REACH] = reach_of(records, row, cell - row * across, group)
+                for side in (BASES, TOPS):
+                    if records.counts[side, group, cell] > 0.0:
+                        reach = reach_of(records, row, cell - row * across, group, side)
+                        spots[group, cell, REACH + OF_TOPS * side] = reach
         row = claim(claims)
 
 
 @njit(**ACCESS)
-def reach_of(records: Records, row: int, column: int, group: int) -> float:
+def reach_of(records: Records, row: int, column: int, group: int, side: int) -> float:
     """How far the rays of a neighbourhood came."""
     spots, own = records.spots, records.spots[group, row * records.across + column]
     rays = nearness = 0.0
@@ -123,21 +142,23 @@ def reach_of(records: Records, row: int, column: int, group: int) -> float:
         for j in range(max(column - 1, 0), min(column + 2, records.across)):
             cell = i * records.across + j
             for other in range(GROUPS):
-                if records.counts[other, cell] > 0.0 and is_beside(own, spots[other, cell]):
-                    rays += spots[other, cell, SENT_RAYS]
-                    nearness += spots[other, cell, NEARNESS]
+                counts = records.counts[side, other, cell] > 0.0
+                if counts and is_beside(own, spots[other, cell]):
+                    rays += spots[other, cell, SENT_RAYS + OF_TOPS * side]
+                    nearness += spots[other, cell, NEARNESS + OF_TOPS * side]
     return min(math.sqrt(rays / nearness), FAR) if nearness > 0.0 else FAR
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def smooth(claims: NDArray[np.int64], records: Records, gap: int, result: Records) -> None:
     """Average the light of all records with that of the eight cells so far away."""
-    total = np.zeros(records.light.shape[2], np.float32)
+    total = np.zeros(records.light.shape[3], np.float32)
     row = claim(claims)
     while row < records.down:
         for column in range(records.across):
             for group in range(GROUPS):
-                average(records, row, column, group, gap, total, result)
+                for side in (BASES, TOPS):
+                    average(records, row, column, group, side, gap, total, result)
         row = claim(claims)
 
 
@@ -147,14 +168,16 @@ def average(
     row: int,
     column: int,
     group: int,
+    side: int,
     gap: int,
     total: Light32,
     result: Records,
 ) -> None:
     """Write the mean light of a record and those that agree with it."""
     spots, here = records.spots, row * records.across + column
-    result.counts[group, here] = 0.0
-    if records.counts[group, here] == 0.0:
+    counts, light = records.counts[side], records.light[side]
+    result.counts[side, group, here] = 0.0
+    if counts[group, here] == 0.0:
         return
     total[:] = np.float32(0.0)
     count = 0.0
@@ -165,36 +188,42 @@ def average(
             cell = i * records.across + j
             of_pass = OF_PASS[(1 if i != row else 0) + (1 if j != column else 0)]
             for other in range(GROUPS):
-                weight = of_pass * records.counts[other, cell]
+                weight = of_pass * counts[other, cell]
                 if weight == 0.0:
                     continue
                 if cell != here or other != group:
-                    weight *= agreement(spots[group, here], spots[other, cell])
+                    weight *= agreement(spots[group, here], spots[other, cell], side)
                     if weight == 0.0:
                         continue
                 count += weight
                 share = np.float32(weight)
                 for k in range(len(total)):
-                    total[k] += share * records.light[other, cell, k]
+                    total[k] += share * light[other, cell, k]
     scale = np.float32(1.0 / count)
     for k in range(len(total)):
-        result.light[group, here, k] = scale * total[k]
-    result.counts[group, here] = count / OF_PASS[0]
+        result.light[side, group, here, k] = scale * total[k]
+    result.counts[side, group, here] = count / OF_PASS[0]
+
+
+@njit(**ACCESS)
+def put_spot(
+    spot: Floats, place: Triple, normal: Triple, size: float, coat: int, lobe: float
+) -> None:
+    """Write where a point is that looks for light, in a cell of some size, and its coat."""
+    for k in range(3):
+        spot[PLACE_AT + k], spot[NORMAL_AT + k] = place[k], normal[k]
+    spot[SIZE], spot[COAT], spot[LOBE] = size, coat, lobe
+    spot[REACH] = spot[REACH + OF_TOPS] = FAR
 
 
 @njit(**{**ACCESS, "forceinline": False})
 def look_up(
-    records: Records, row: int, column: int, least: float, size: float, place: Triple,
-    normal: Triple, spot: Floats, result: Floats,
-) -> bool:  # fmt: skip
+    records: Records, row: int, column: int, side: int, least: float, spot: Floats, result: Floats
+) -> bool:
     """Write the light around a point that a ray of a row and column found; False: too few know.
 
-    ``least`` is what records have to count for that, ``size`` that of a cell there; ``spot`` is
-    room for the point.
+    ``least`` is what records have to count for that; ``spot`` is the point (``put_spot``).
     """
-    for k in range(3):
-        spot[PLACE_AT + k], spot[NORMAL_AT + k] = place[k], normal[k]
-    spot[SIZE], spot[REACH] = size, FAR
     y, x = (row + 0.5) / SIDE - 0.5, (column + 0.5) / SIDE - 0.5
     top, left = math.floor(y), math.floor(x)
     whole = count = 0.0
@@ -208,14 +237,14 @@ def look_up(
             cell = at * records.across + beside
             of_cell = (1.0 - abs(y - at)) * (1.0 - abs(x - beside))
             for group in range(GROUPS):
-                if records.counts[group, cell] == 0.0:
+                if records.counts[side, group, cell] == 0.0:
                     continue
-                weight = of_cell * agreement(spot, records.spots[group, cell])
+                weight = of_cell * agreement(spot, records.spots[group, cell], side)
                 if weight > 0.0:
                     whole += weight
-                    count += weight * records.counts[group, cell]
+                    count += weight * records.counts[side, group, cell]
                     for k in range(len(result)):
-                        result[k] += weight * np.float64(records.light[group, cell, k])
+                        result[k] += weight * np.float64(records.light[side, group, cell, k])
     if whole <= 0.0 or count < least * whole:
         return False
     scale = 1.0 / whole

@@ -1,9 +1,11 @@
 """The records of light from around that the points of a picture share (``shared``).
 
-Of each cell of rays of the camera all are sent, straight through glass, and what they meet is
-divided among the surfaces that are there: points of about the same normal and plane. Each point
-sends a ray or some, from cells of one grid of the cosine law that is dealt out anew in each cell
-of the picture, so that whatever part of a cell a surface has, its mean is not led astray.
+Of the rays of the camera one of each two by two is sent, straight through glass, ``POINTS`` of a
+block of two by two cells together, and what those of a cell meet is divided among the surfaces that
+are there: points of about the same normal and plane. Each point sends a ray or some by the cosine
+law, with draws that all points of a picture divide among themselves (``nets``): whatever part of a
+cell a surface has, and over whatever part of a picture records are averaged, its rays go evenly to
+all sides. Where light changes within few cells, all rays of a cell are sent (``refine``).
 """
 
 import math
@@ -12,23 +14,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.kernels.camera.ccd.around import begin_grid, divided, look_around
-from sensor_models.kernels.camera.ccd.bounces import add_found, add_sunlight, look_on
+from sensor_models.kernels.camera.ccd.around import look_by_cosine, look_off_tops
+from sensor_models.kernels.camera.ccd.bounces import TOP, add_found, add_sunlight, look_on
 from sensor_models.kernels.camera.ccd.exposure import Shot, blend_pose, instant_of
 from sensor_models.kernels.camera.ccd.lights import Light
+from sensor_models.kernels.camera.ccd.nets import interleaved, point_of
 from sensor_models.kernels.camera.ccd.points import (
     ALONG_OF,
-    BASES,
-    COLUMN,
-    COLUMNS,
+    DRAW,
     DRAW_OF,
+    LEAST,
     LENGTH_OF,
     MATERIAL_OF,
     NORMAL_OF,
+    OTHER,
     PLACE_OF,
     RAY_OF,
     RAYS,
-    ROW,
     START,
     SUM_OF,
     TIME_OF,
@@ -37,6 +39,7 @@ from sensor_models.kernels.camera.ccd.points import (
     spread_out,
     triple,
 )
+from sensor_models.kernels.camera.ccd.points import BASES as BASES_OF
 from sensor_models.kernels.camera.ccd.probes import END, FACE, NEAREST, Probe, ask, send_all
 from sensor_models.kernels.camera.ccd.shading import (
     ShadingWorkspace,
@@ -44,20 +47,33 @@ from sensor_models.kernels.camera.ccd.shading import (
     new_shading_workspace,
 )
 from sensor_models.kernels.camera.ccd.shared import (
-    CELL,
+    BASES,
+    COAT,
     GROUPS,
+    LOBE,
     NEARNESS,
     NORMAL_AT,
+    OF_TOPS,
     PLACE_AT,
+    REACH,
     SENT_RAYS,
+    SHARE_OF_REACH,
     SIDE,
     SIZE,
+    TILT_OF_LOBE,
+    TOPS,
     Records,
 )
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light.paths import Path
-from sensor_models.kernels.light.surfaces import KIND, TABULATED, surface_at
-from sensor_models.kernels.math.philox import block
+from sensor_models.kernels.light.surfaces import (
+    KIND,
+    LAMBERT,
+    SLOPE_SQUARED,
+    TABULATED,
+    surface_at,
+)
+from sensor_models.kernels.math.philox import block as block_of_words
 from sensor_models.kernels.math.rotations import Triple, dot
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.packets import ACCESS, ALONG, PLACE, SENT, VALID
@@ -67,60 +83,97 @@ from sensor_models.kernels.tracing.sensor_poses import rotate
 
 Floats = NDArray[np.float64]
 
-#: Draws of the points of cells count on from here (as ``points.DRAW_OF``), those that deal out
-#: grids from there (as counters).
-SURVEY_DRAWS, DEAL_DRAWS = 1 << 44, 1 << 58
-#: Cells that a thread claims at once.
-CHUNK = 16
+#: Draws of the points of cells count on from here (as ``points.DRAW_OF``); the counter of those of
+#: all rays from them.
+SURVEY_DRAWS, NET_DRAWS = 1 << 44, 1 << 58
+#: Blocks of cells that a thread claims at once.
+CHUNK = 4
+#: Points that are looked at of a patch, and of a cell of a block; cells of a block.
+POINTS, POINTS_OF_CELL, CELLS = 16, 4, 4
+#: How far apart the rays of the camera are to the points of a block of cells, and to those of one.
+COARSE, FINE = 2, 1
+#: Rays by the cosine law of a point of a block over those that are due, and of one of a cell; rays
+#: of their coats likewise.
+BASE_RAYS, TOP_RAYS = (1, 3), (4, 2)
+#: A cell is looked at by itself where light changes within so many cells.
+NEAR_CELLS = 2.0
 #: Points of one surface have normals with this cosine at least, and lie so many rays off a plane.
 SAME_COSINE, SAME_PLANE = 0.97, 2.0
 
 
+#: The first row and column of ``POINTS`` rays of the camera, and how far these are apart.
+Patch = tuple[int, int, int]
+
+
 class SurveyWorkspace(NamedTuple):
-    """Memory of one thread for the points of a cell."""
+    """Memory of one thread for the points of a patch."""
 
     shading: ShadingWorkspace
     pose: Floats  # (12,)
-    first: Floats  # (GROUPS, 6): place and normal of the first point of each surface
-    found: NDArray[np.int64]  # (1,): surfaces
+    first: Floats  # (CELLS, GROUPS, 7): place, normal, coat of the first point of each surface
+    found: NDArray[np.int64]  # (CELLS,): surfaces
+    words: NDArray[np.uint64]  # (4,): of the draws of the frame
 
 
 @njit(cache=True)
 def new_survey_workspace(wavelengths: int, materials: int) -> SurveyWorkspace:
     """Room for the work of one thread."""
     return SurveyWorkspace(
-        new_shading_workspace(wavelengths, materials),
+        new_shading_workspace(wavelengths, materials, CELLS * GROUPS),
         np.zeros(12),
-        np.zeros((GROUPS, 6)),
-        np.zeros(1, np.int64),
+        np.zeros((CELLS, GROUPS, 7)),
+        np.zeros(CELLS, np.int64),
+        np.zeros(4, np.uint64),
     )
 
 
 @njit(**ACCESS)
-def pixel_in(shot: Shot, records: Records, cell: int, number: int) -> int:
-    """The ray of the camera with a number in a cell, -1 beyond the picture."""
-    strip = cell // records.across
-    row = strip * SIDE + number // SIDE
-    column = (cell - strip * records.across) * SIDE + number % SIDE
+def pixel_in(shot: Shot, patch: Patch, number: int) -> int:
+    """The ray of the camera with a number in a patch, -1 beyond the picture."""
+    i, j = (number >> 1 & 1) + (number >> 2 & 2), (number & 1) + (number >> 1 & 2)
+    top, left, step = patch
+    row = top + step * i + (step - 1) * (j & 1)
+    column = left + step * j + (step - 1) * (i & 1)
     return row * shot.columns + column if (row < shot.rows) & (column < shot.columns) else -1
 
 
 @njit(**ACCESS)
-def look_at_cell(
+def place_of(patch: Patch) -> int:
+    """The number of a patch among those of its kind (``nets``)."""
+    side = SIDE * patch[2]
+    place: int = interleaved(patch[0] // side, patch[1] // side)
+    return place
+
+
+@njit(**ACCESS)
+def part_of(patch: Patch, number: int) -> int:
+    """Which cell of a patch the ray with a number is in."""
+    return number // POINTS_OF_CELL if patch[2] == COARSE else 0
+
+
+@njit(**ACCESS)
+def cell_in(records: Records, patch: Patch, part: int) -> int:
+    """The cell of a patch, -1 beyond the picture."""
+    down, across = patch[0] // SIDE + (part >> 1), patch[1] // SIDE + (part & 1)
+    inside = (down < records.down) & (across < records.across)
+    return down * records.across + across if inside else -1
+
+
+@njit(**ACCESS)
+def look_at_patch(
     view: SceneView,
     path: Path,
     light: Light,
     shot: Shot,
-    records: Records,
     workspace: SurveyWorkspace,
-    cell: int,
+    patch: Patch,
     first: int,
 ) -> None:
-    """Send rays of the camera that are in a cell, a packet of them, and find where they end."""
+    """Send rays of the camera that are in a patch, a packet of them, and find where they end."""
     probe, pose = workspace.shading.probe, workspace.pose
     rays, d = probe.packet.doubles, shot.directions
     for lane in range(WIDTH):
-        pixel = pixel_in(shot, records, cell, first + lane)
+        pixel = pixel_in(shot, patch, first + lane)
         probe.packet.words[VALID + lane] = -1 if pixel >= 0 else 0
         pixel = max(pixel, 0)
         time = instant_of(shot, light, pixel, (first + lane) % shot.samples)
@@ -136,25 +189,31 @@ def look_at_cell(
 
 
 @njit(**ACCESS)
-def surface_among(workspace: SurveyWorkspace, place: Triple, normal: Triple, width: float) -> int:
+def surface_among(
+    workspace: SurveyWorkspace, part: int, place: Triple, normal: Triple, width: float,
+    coat: int, lobe: float,
+) -> int:  # fmt: skip
     """Which surface of a cell a point belongs to; -1 for none, where there are too many."""
-    first, found = workspace.first, workspace.found[0]
+    first, found = workspace.first[part], workspace.found[part]
+    least = SAME_COSINE if coat == 0 else 1.0 - 0.5 * min(TILT_OF_LOBE * lobe, 0.2) ** 2
     for group in range(found):
         there, up = triple(first, group, 0), triple(first, group, 3)
         off = (place[0] - there[0], place[1] - there[1], place[2] - there[2])
-        if dot(normal, up) > SAME_COSINE and abs(dot(off, up)) < SAME_PLANE * width:
+        flat = abs(dot(off, up)) < SAME_PLANE * width
+        if first[group, 6] == coat and dot(normal, up) > least and flat:
             return group
     if found == GROUPS:
         return -1
     for k in range(3):
         first[found, k], first[found, 3 + k] = place[k], normal[k]
-    workspace.found[0] = found + 1
+    first[found, 6] = coat
+    workspace.found[part] = found + 1
     return int(found)
 
 
 @njit(**ACCESS)
 def put_points(
-    path: Path, shot: Shot, records: Records, workspace: SurveyWorkspace, cell: int, first: int
+    path: Path, shot: Shot, workspace: SurveyWorkspace, patch: Patch, first: int
 ) -> None:
     """Have the points that were found wait for their light, and add them to their surfaces.
 
@@ -165,14 +224,20 @@ def put_points(
     for lane in range(WIDTH):
         if probe.found[lane] < 0:
             continue
-        if surface_at(path.surfaces, probe.found[lane])[KIND] == TABULATED:
+        surface = surface_at(path.surfaces, probe.found[lane])
+        if surface[KIND] == TABULATED:
             continue
+        coat, lobe = 0, 0.0
+        if surface[KIND] != LAMBERT:
+            coat, lobe = probe.found[lane] + 1, math.sqrt(surface[SLOPE_SQUARED])
         place = (rows[END + lane], rows[END + WIDTH + lane], rows[END + 2 * WIDTH + lane])
         normal = (rows[FACE + lane], rows[FACE + WIDTH + lane], rows[FACE + 2 * WIDTH + lane])
         length = math.sqrt(
             (place[0] - pose[9]) ** 2 + (place[1] - pose[10]) ** 2 + (place[2] - pose[11]) ** 2
         )
-        group = surface_among(workspace, place, normal, shot.cell * length)
+        part = part_of(patch, first + lane)
+        width = shot.cell * length
+        group = surface_among(workspace, part, place, normal, width, coat, lobe)
         if group < 0:
             continue
         row = points.filled[0]
@@ -183,126 +248,177 @@ def put_points(
             points.numbers[row, ALONG_OF + k] = rays[ALONG + k * WIDTH + lane]
         points.numbers[row, TIME_OF], points.numbers[row, LENGTH_OF] = rays[SENT + lane], length
         points.ids[row, RAY_OF], points.ids[row, MATERIAL_OF] = first + lane, probe.found[lane]
-        pixel = pixel_in(shot, records, cell, first + lane)
-        points.ids[row, DRAW_OF], points.ids[row, SUM_OF] = SURVEY_DRAWS + pixel, group
+        points.ids[row, DRAW_OF] = SURVEY_DRAWS + pixel_in(shot, patch, first + lane)
+        points.ids[row, SUM_OF] = part * GROUPS + group
 
 
 @njit(**ACCESS)
-def add_spots(shot: Shot, records: Records, workspace: SurveyWorkspace, cell: int) -> None:
+def add_spots(
+    path: Path, shot: Shot, records: Records, workspace: SurveyWorkspace, patch: Patch
+) -> None:
     """Add the points that send rays to the sums of their surfaces."""
     points = workspace.shading.points
     for lane in range(points.filled[0]):
         if points.spread[RAYS + lane] == 0.0:
             continue
-        group, size = points.ids[lane, SUM_OF], 0.0
+        part, group = divmod(int(points.ids[lane, SUM_OF]), GROUPS)
+        size = 0.0
+        cell = cell_in(records, patch, part)
         spot = records.spots[group, cell]
+        rays = points.spread[BASES_OF + lane]
         for k in range(3):
-            spot[PLACE_AT + k] += points.numbers[lane, PLACE_OF + k]
-            spot[NORMAL_AT + k] += points.numbers[lane, NORMAL_OF + k]
-            size += (points.numbers[lane, PLACE_OF + k] - workspace.first[group, k]) ** 2
+            spot[PLACE_AT + k] += rays * points.numbers[lane, PLACE_OF + k]
+            spot[NORMAL_AT + k] += rays * points.numbers[lane, NORMAL_OF + k]
+            size += (points.numbers[lane, PLACE_OF + k] - workspace.first[part, group, k]) ** 2
         least = SIDE * shot.cell * points.numbers[lane, LENGTH_OF]
         spot[SIZE] = max(spot[SIZE], math.sqrt(size), least)
-        records.counts[group, cell] += 1.0
+        records.counts[BASES, group, cell] += rays
+        spot[COAT] = workspace.first[part, group, 6]
+        if spot[COAT] > 0.0:
+            material = points.ids[lane, MATERIAL_OF]
+            spot[LOBE] = math.sqrt(path.surfaces[material, SLOPE_SQUARED])
+            records.counts[TOPS, group, cell] += points.spread[RAYS + lane] - rays
 
 
 @njit(**ACCESS)
-def deal_grids(light: Light, points: Points, cell: int) -> int:
-    """Deal the cells of a grid of rays out to the points; returns the most that one has."""
-    each = max(light.rays // CELL, 1)
-    cells = each * min(light.rays, CELL)
-    turn, _, _, _ = block(light.key, light.frame, DEAL_DRAWS + cell)
-    own, most = points.spread, 0
+def deal_rays(path: Path, light: Light, points: Points, patch: Patch) -> tuple[int, int]:
+    """Give each point its rays, at least one of some points; returns how many, and of coats."""
+    kind, due, own = 0 if patch[2] == COARSE else 1, max(light.rays // POINTS, 1), points.spread
+    each, tops, coats = BASE_RAYS[kind] * due, TOP_RAYS[kind] * due, 0
     for lane in range(WIDTH):
-        own[RAYS + lane] = own[BASES + lane] = 0.0
+        own[RAYS + lane] = own[BASES_OF + lane] = 0.0
     for lane in range(points.filled[0]):
-        number = int(points.ids[lane, RAY_OF]) ^ int(turn & np.uint64(CELL - 1))
-        begin_grid(own, lane, cells)
-        if number * each < cells:
-            own[RAYS + lane] = own[BASES + lane] = each
-            most = each
-            columns = divided(cells)
-            own[COLUMNS + lane] = columns
-            own[COLUMN + lane] = number * each % columns
-            own[ROW + lane] = number * each // columns
-    return most
+        number = points.ids[lane, RAY_OF]
+        # Last bit first, so that a few rays are not all those of one cell.
+        rank = (number & 1) << 3 | (number & 2) << 1 | (number & 4) >> 1 | (number & 8) >> 3
+        if rank < light.rays:
+            own[RAYS + lane] = own[BASES_OF + lane] = each
+            if path.surfaces[points.ids[lane, MATERIAL_OF], KIND] != LAMBERT:
+                own[RAYS + lane], coats = each + tops, tops
+    return each, coats
 
 
 @njit(**ACCESS)
-def add_lengths(records: Records, points: Points, probe: Probe, cell: int) -> None:
-    """Add the rays that went out to those of their surfaces, by how far they came."""
+def look_evenly(
+    view: SceneView, path: Path, workspace: SurveyWorkspace, patch: Patch, index: int,
+    each: int, tops: int,
+) -> None:  # fmt: skip
+    """Send a ray from each point, by the draws of its place in the picture."""
+    points, probe, words = workspace.shading.points, workspace.shading.probe, workspace.words
+    own, before = points.spread, place_of(patch) * POINTS
+    for lane in range(points.filled[0]):
+        number = before + points.ids[lane, RAY_OF]
+        if index < each:
+            u, v = point_of(number * each + index, words[0], words[1])
+        else:
+            u, v = point_of(number * tops + index - each, words[2], words[3])
+        own[DRAW + lane], own[OTHER + lane] = u, v
+    look_by_cosine(own, probe.packet, index)
+    if index >= each:
+        look_off_tops(path, points, probe.packet, index)
+    for lane in range(WIDTH):
+        probe.packet.words[VALID + lane] = -1 if own[WEIGHT + lane] > 0.0 else 0
+        probe.rows[NEAREST + lane] = own[LEAST + lane]
+    send_all(view, probe)
+
+
+@njit(**ACCESS)
+def add_lengths(records: Records, points: Points, probe: Probe, patch: Patch, index: int) -> None:
+    """Add the rays that went out to those of their surfaces, by how far they came.
+
+    Rays of a coat that go below the surface count as well: they bring nothing.
+    """
     own, rows = points.spread, probe.rows
     for lane in range(points.filled[0]):
-        if own[WEIGHT + lane] == 0.0:
+        if index >= own[RAYS + lane]:
             continue
-        spot = records.spots[points.ids[lane, SUM_OF], cell]
-        spot[SENT_RAYS] += 1.0
-        if probe.found[lane] >= 0:
+        side = OF_TOPS if index >= own[BASES_OF + lane] else 0
+        part, group = divmod(int(points.ids[lane, SUM_OF]), GROUPS)
+        spot = records.spots[group, cell_in(records, patch, part)]
+        spot[SENT_RAYS + side] += 1.0
+        if own[WEIGHT + lane] > 0.0 and probe.found[lane] >= 0:
             square = 0.0
             for k in range(0, 3 * WIDTH, WIDTH):
                 square += (rows[END + k + lane] - own[START + k + lane]) ** 2
-            spot[NEARNESS] += 1.0 / max(square, 1e-18)
+            spot[NEARNESS + side] += 1.0 / max(square, 1e-18)
 
 
 @njit(**{**ACCESS, "forceinline": False})
 def ask_around(
-    view: SceneView, path: Path, light: Light, shading: ShadingWorkspace, records: Records,
-    cell: int, most: int,
+    view: SceneView, path: Path, light: Light, workspace: SurveyWorkspace, records: Records,
+    patch: Patch,
 ) -> None:  # fmt: skip
     """Send the rays of the points that wait, and add what they find to the sums of surfaces."""
+    shading = workspace.shading
     points, probe, waiting = shading.points, shading.probe, shading.waiting
     third, sums = shading.third, shading.sums
-    for index in range(most):
-        look_around(view, path, light, points, shading.words, probe, index, False, False)
+    each, tops = deal_rays(path, light, points, patch)
+    for index in range(each + tops):
+        look_evenly(view, path, workspace, patch, index, each, tops)
         ask(view, path, light, probe, False)
-        add_lengths(records, points, probe, cell)
+        add_lengths(records, points, probe, patch, index)
         look_on(view, path, light, points, probe, waiting, third, sums, index)
         add_found(light, points, probe, third, sums, index)
 
 
 @njit(**ACCESS)
-def store_records(light: Light, records: Records, workspace: SurveyWorkspace, cell: int) -> None:
+def store_records(
+    light: Light, records: Records, workspace: SurveyWorkspace, patch: Patch, part: int
+) -> None:
     """Make records of the sums of a cell."""
-    shading = workspace.shading
-    for group in range(workspace.found[0]):
-        spot, count = records.spots[group, cell], records.counts[group, cell]
+    shading, cell = workspace.shading, cell_in(records, patch, part)
+    for group in range(workspace.found[part]):
+        spot, count = records.spots[group, cell], records.counts[BASES, group, cell]
         if count == 0.0:
             continue
-        gather(light, shading.sums[group], 0, shading.into)
         square = 0.0
         for k in range(3):
             square += spot[NORMAL_AT + k] ** 2
         for k in range(3):
             spot[PLACE_AT + k] /= count
             spot[NORMAL_AT + k] /= math.sqrt(square)
-        for k in range(len(shading.into)):
-            records.light[group, cell, k] = np.float32(shading.into[k] / spot[SENT_RAYS])
+        for side in (BASES, TOPS):
+            rays = spot[SENT_RAYS + OF_TOPS * side]
+            if rays == 0.0:
+                continue
+            gather(light, shading.sums[part * GROUPS + group], TOP * side, shading.into)
+            for k in range(len(shading.into)):
+                records.light[side, group, cell, k] = np.float32(shading.into[k] / rays)
 
 
 @njit(**{**ACCESS, "forceinline": False})
-def survey_cell(
+def survey_patch(
     view: SceneView,
     path: Path,
     light: Light,
     shot: Shot,
     records: Records,
     workspace: SurveyWorkspace,
-    cell: int,
+    patch: Patch,
 ) -> None:
-    """Make the records of a cell."""
+    """Make the records of the cells of a patch."""
     shading = workspace.shading
-    workspace.found[0] = 0
-    for first in range(0, CELL, WIDTH):
-        look_at_cell(view, path, light, shot, records, workspace, cell, first)
-        put_points(path, shot, records, workspace, cell, first)
+    workspace.found[:] = 0
+    for first in range(0, POINTS, WIDTH):
+        look_at_patch(view, path, light, shot, workspace, patch, first)
+        put_points(path, shot, workspace, patch, first)
         if shading.points.filled[0] > 0:
             spread_out(shading.points)
-            most = deal_grids(light, shading.points, cell)
-            add_spots(shot, records, workspace, cell)
-            ask_around(view, path, light, shading, records, cell, most)
+            ask_around(view, path, light, workspace, records, patch)
+            add_spots(path, shot, records, workspace, patch)
             shading.points.filled[0] = 0
     if shading.waiting.filled[0] > 0:
         add_sunlight(view, path, light, shading.waiting, shading.sums)
-    store_records(light, records, workspace, cell)
+    for part in range(CELLS if patch[2] == COARSE else 1):
+        store_records(light, records, workspace, patch, part)
+
+
+@njit(**ACCESS)
+def choose_words(light: Light, workspace: SurveyWorkspace) -> None:
+    """Draw the words that all draws of the frame are scrambled with."""
+    words = block_of_words(light.key, light.frame, NET_DRAWS)
+    for k in range(4):
+        workspace.words[k] = words[k]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -316,9 +432,47 @@ def survey(
 ) -> None:
     """Make the records of all cells of a picture; their arrays hold zeros before."""
     workspace = new_survey_workspace(len(light.sun), len(light.base))
-    total = records.down * records.across
+    choose_words(light, workspace)
+    across, side = (records.across + 1) // 2, SIDE * COARSE
+    total = (records.down + 1) // 2 * across
     first = claim(claims) * CHUNK
     while first < total:
-        for cell in range(first, min(first + CHUNK, total)):
-            survey_cell(view, path, light, shot, records, workspace, cell)
+        for number in range(first, min(first + CHUNK, total)):
+            patch = (number // across * side, number % across * side, COARSE)
+            survey_patch(view, path, light, shot, records, workspace, patch)
         first = claim(claims) * CHUNK
+
+
+@njit(**ACCESS)
+def is_near(records: Records, cell: int) -> bool:
+    """Whether light changes within few cells on any surface of a cell."""
+    near = False
+    for group in range(GROUPS):
+        if records.counts[BASES, group, cell] > 0.0:
+            spot = records.spots[group, cell]
+            near |= SHARE_OF_REACH * spot[REACH] < NEAR_CELLS * spot[SIZE]
+    return near
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def refine(
+    view: SceneView,
+    claims: NDArray[np.int64],
+    path: Path,
+    light: Light,
+    shot: Shot,
+    records: Records,
+) -> None:
+    """Make the records of cells anew, of all of their rays, where light changes within them."""
+    workspace = new_survey_workspace(len(light.sun), len(light.base))
+    choose_words(light, workspace)
+    total, chunk = records.down * records.across, CHUNK * CELLS
+    first = claim(claims) * chunk
+    while first < total:
+        for cell in range(first, min(first + chunk, total)):
+            if is_near(records, cell):
+                records.spots[:, cell] = 0.0
+                records.counts[:, :, cell] = 0.0
+                top, left = SIDE * (cell // records.across), SIDE * (cell % records.across)
+                survey_patch(view, path, light, shot, records, workspace, (top, left, FINE))
+        first = claim(claims) * chunk

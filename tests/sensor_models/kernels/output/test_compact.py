@@ -7,11 +7,15 @@ from hypothesis import strategies as st
 from sensor_models.kernels.output.compact import compact_words, pack_words
 
 
+def stretches(room: int) -> st.SearchStrategy[list[int]]:
+    """Counts of rays, of which up to thirty in a row have the same."""
+    stretch = st.tuples(st.integers(0, room), st.integers(1, 30))
+    return st.lists(stretch, max_size=8).map(lambda found: [c for c, n in found for _ in range(n)])
+
+
 @settings(deadline=None)
 @given(
-    st.integers(1, 4).flatmap(
-        lambda room: st.tuples(st.just(room), st.lists(st.integers(0, room), max_size=40))
-    ),
+    st.integers(1, 4).flatmap(lambda room: st.tuples(st.just(room), stretches(room))),
     st.integers(1, 20),
 )
 def test_valid_points_stand_one_behind_the_other_in_the_order_of_the_rays(rays, width):

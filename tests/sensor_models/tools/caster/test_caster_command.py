@@ -1,13 +1,10 @@
 """The command line of the quick caster."""
 
-import io
-
 import numpy as np
 import pytest
 from PIL import Image
 
 from sensor_models.tools.pictures.caster_command import main
-from sensor_models.tools.pictures.progress import ProgressLine
 
 
 def test_a_scene_is_divided_and_cast(tmp_path, capsys):
@@ -52,17 +49,3 @@ def test_what_is_wrong_is_said_in_a_line(tmp_path, capsys, arguments, said):
     error = capsys.readouterr().err
     assert said in error
     assert "Traceback" not in error
-
-
-def test_progress_is_shown_to_a_terminal_only():
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    for stream in (Terminal(), io.StringIO()):
-        with ProgressLine("casting", stream) as progress:
-            progress(1, 4)
-            progress(4, 4)
-        assert ("4/4" in stream.getvalue()) is stream.isatty()
-    assert "1/4, 0:30 left" in progress.line(1, 4, 10.0)
-    assert "2/4, 1:00:00 left" in progress.line(2, 4, 3600.0)
