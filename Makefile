@@ -77,7 +77,7 @@ TOOLS := $(if $(wildcard $(BIN)/python),$(BIN)/python,$(PYTHON)) -m tests.tools
 test:
 	@$(TOOLS) --if-possible
 	@$(MAKE) --no-print-directory $(VENV)/installed
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # The tests of standalone FMUs with all of them: minutes of building more, so not at each run.
 test-standalone: $(VENV)/installed

@@ -40,6 +40,35 @@ SAMPLING = [name for name in SENSORS if name not in SEEING]
 MODELS = [*build_fmus.fmu_sources(), "Null"]
 
 
+#: The files that take longest, in the order in which they begin: so that at the end no process has
+#: one of these left while the others have nothing more. The first needs no FMUs, whose build others
+#: wait for.
+LONGEST = (
+    "sensor_models/tools/fitting/test_coverage.py",
+    "fmus/building/test_reference_results.py",
+    "sensor_models/tools/fitting/test_fitting.py",
+    "fuzz/test_calls.py",
+    "masters/test_presets.py",
+    "fmus/building/test_carried_kernels.py",
+    "fmus/sensors/test_moving_bodies.py",
+    "masters/test_standalone.py",
+    "masters/test_endurance.py",
+    "examples/test_report.py",
+    "examples/test_examples.py",
+    "docs/test_blocks.py",
+    "fmus/sensors/test_imu_cutting.py",
+    "masters/test_systems.py",
+    "fmus/building/test_exports.py",
+    "fmus/sensors/test_ccd_exposure.py",
+    "fmus/fmi/test_cutting.py",
+    "sensor_models/tools/datasets/test_dataset_shards.py",
+    "fmus/fmi/test_scene_handles.py",
+    "fmus/tools/test_fit.py",
+    "fmus/building/test_packages.py",
+    "test_wheel.py",
+)
+
+
 #: What variables begin with that decide where things are found. Libraries set others of their own.
 SEARCHED = ("HOME", "LD_", "PATH", "PYTHON", "SENSOR_FMUS", "TMPDIR", "XDG_")
 
@@ -99,6 +128,13 @@ def _twins(beside: Path, interface: Interface, names: Sequence[str] = MODELS) ->
             build_fmus.build(wanted, directory, platforms=platforms, interface=interface)
             built.touch()
     return directory
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Bring the files that take longest to the front, each in one piece."""
+    here = Path(__file__).parent
+    place = {here / file: k for k, file in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path, len(LONGEST)))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

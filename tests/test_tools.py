@@ -12,6 +12,7 @@ import pytest
 
 from tests import tools
 from tests.bench import __main__ as bench
+from tests.conftest import LONGEST
 from tests.fuzz.__main__ import main as fuzz
 from tests.fuzz.__main__ import run as run_fuzzers
 
@@ -172,3 +173,8 @@ def test_an_unknown_fuzzer_is_refused(capsys: pytest.CaptureFixture[str]) -> Non
     with pytest.raises(SystemExit):
         fuzz(["nonsense"])
     assert "no fuzzer nonsense" in capsys.readouterr().err
+
+
+def test_the_files_that_take_longest_are_there() -> None:
+    assert [file for file in LONGEST if not (ROOT / "tests" / file).is_file()] == []
+    assert len(set(LONGEST)) == len(LONGEST)

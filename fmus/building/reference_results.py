@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 START, STOP, STEP = 0.0, 1.0, 0.01  # s
 #: The end for FMUs that take a frame in each step, because some need a second for a frame.
-STOP_OF_FRAMES = 0.1
+STOP_OF_FRAMES = 0.05
 SUFFIXES = ("_in.csv", "_ref.csv", "_ref.opt")
 ABOUT = "README.md"
 

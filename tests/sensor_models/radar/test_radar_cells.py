@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sensor_models.kernels.radar.cells import list_cells, spread
+from sensor_models.kernels.radar.crossings import MOST_IMAGES, SAME_IMAGE, list_images
 from sensor_models.kernels.radar.detection import CELL_AVERAGING, find_peaks, stands_out
 from sensor_models.scene.tracing import RayScene
 from tests.smallest_scene import smallest_scene
@@ -63,6 +64,36 @@ def test_cells_are_listed_by_tiles_and_in_chunks(rays: RayScene) -> None:
     rows, columns = np.divmod(numbers, divided.shape[2])
     tiles = (rows // 4) * 5 + columns // 4  # five tiles side by side
     assert (np.diff(tiles) >= 0).all()
+
+
+def test_images_are_listed_by_owner_as_they_are_met(rays: RayScene) -> None:
+    """Nine places that cells find again and again, to a tenth of what tells images apart."""
+    random = np.random.default_rng(8)
+    known = random.uniform(-20.0, 20.0, size=(MOST_IMAGES + 1, 3))
+    owners = random.integers(-1, 3, size=(2, 400)).astype(np.int32)
+    owners[owners == 1] = 2  # one sees none
+    met = random.integers(0, len(known), size=owners.shape)
+    met[:, owners[0] == 0] %= 3
+    shown = np.empty((*owners.shape, 4), np.float32)
+    shown[..., :3] = known[met] + random.uniform(-0.03, 0.03, size=(*owners.shape, 3)) * SAME_IMAGE
+    shown[..., 3] = random.random(owners.shape)
+    counts, mirrors = np.zeros(3, np.int64), np.zeros((3, MOST_IMAGES), np.int64)
+    places, shares = np.zeros((3, MOST_IMAGES, 3)), np.zeros((3, MOST_IMAGES))
+    rays.run(list_images, owners, shown, counts, places, mirrors, shares)
+    for owner in range(3):
+        first: dict[int, tuple[int, float]] = {}
+        for look in range(2):
+            for cell in np.flatnonzero(owners[look] == owner):
+                which, share = int(met[look, cell]), float(shown[look, cell, 3])
+                looks, most = first.get(which, (look + 1, 0.0))
+                first[which] = looks, max(most, share)
+        kept = list(first.items())[:MOST_IMAGES]
+        assert counts[owner] == len(kept)
+        for place, (which, (looks, most)) in enumerate(kept):
+            assert np.abs(places[owner, place] - known[which]).max() < SAME_IMAGE
+            assert (mirrors[owner, place], shares[owner, place]) == (looks, most)
+    assert counts[1] == 0
+    assert counts[2] == MOST_IMAGES
 
 
 @pytest.mark.parametrize("height", [1, 3])

@@ -14,7 +14,7 @@ from sensor_models.radar.ray_parameters import (
     RayTracedParameters,
     TracingParameters,
 )
-from sensor_models.radar.ray_traced import RayTracedRadar
+from sensor_models.radar.ray_traced import Motion, RayTracedRadar
 from sensor_models.radar.surfaces import flat_pieces, plane_extents
 from sensor_models.scene.model import Material, Mesh, SurfaceKind, SurfaceParameters
 from sensor_models.scene.tracing import RayScene
@@ -185,6 +185,42 @@ def test_each_way_over_a_ground_and_a_wall_counts_once() -> None:
         section = abs(((own[:, 0] + 1j * own[:, 1]) * phases).sum()) ** 2
         section /= radar.radio.received(1.0, math.sqrt(lengths[out] * lengths[back]))
         assert decibel(section / SPHERE) == pytest.approx(0.0, abs=1.5), (out, back)
+
+
+def test_speeds_of_ways_over_a_ground_and_a_wall_that_moves() -> None:
+    """There over the one and back over the other, both ways round: half of how that length goes."""
+    ground = range_.triangles(range_.quad((1, -6, -0.5), (40, 0, 0), (0, 9, 0)))
+    wall = range_.triangles(range_.quad((0, 0, -0.5), (0, 0, 6), (40, 0, 0)))
+    place, bodies = np.array([16.0, 0.0, 0.6]), np.zeros((2, 7))
+    bodies[:, 3] = 1.0
+    bodies[:, :3] = place, (1.0, 3.0, 0.0)
+    moves, own = np.zeros((2, 6)), np.array([5.0, 1.0, 0.0])
+    moves[:, :3] = (-3.0, 1.0, 0.5), (0.0, -2.0, 0.0)
+    things = (
+        (ground, np.eye(4), METAL, -1),
+        (wall, np.eye(4), METAL, 1),
+        (FINE_BALL, np.eye(4), METAL, 0),
+    )
+    motion = Motion(np.zeros(3), range_.IDENTITY, own, bodies, moves)
+    with RayScene(range_.scene_of(*things, bodies=2), threads=1) as rays:
+        rows = radar_of(Polarization.vv, (0.45, 0.12)).trace(rays, motion, 0).numbers
+
+    def over(time: float) -> list[np.ndarray]:
+        """Ways to where both show the sphere."""
+        sensor, ball = own * time, place + moves[0, :3] * time
+        aside = 2.0 * (3.0 + moves[1, 1] * time) - ball[1]
+        shown = np.array([[ball[0], ball[1], -1.0 - ball[2]], [ball[0], aside, ball[2]]])
+        return list(shown - sensor)
+
+    closing = [sum(np.linalg.norm(way) for way in over(time)) for time in (-1e-4, 1e-4)]
+    speed = -0.5 * (closing[1] - closing[0]) / 2e-4
+    ways = images.unit(np.array(over(0.0)))[:, 1:]
+    for out, back in ((0, 1), (1, 0)):
+        near = np.abs(rows[:, 4:6] - ways[out]).max(axis=1) < 0.015
+        near &= np.abs(rows[:, 6:8] - ways[back]).max(axis=1) < 0.015
+        weights = (rows[near, :2] ** 2).sum(axis=1)
+        assert weights.sum() > 0.0
+        assert np.average(rows[near, 3], weights=weights) == pytest.approx(speed, abs=0.05)
 
 
 def test_lobes_of_a_sphere_between_a_ground_and_a_wall() -> None:
