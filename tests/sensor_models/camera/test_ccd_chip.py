@@ -24,6 +24,7 @@ from sensor_models.camera.ccd.responses import (
     trapezoid,
     wavelengths_of,
 )
+from sensor_models.camera.ccd.thermal import ThermalParameters
 from sensor_models.core.quantities import ParameterError
 from sensor_models.kernels.camera.ccd.chip import poisson
 from sensor_models.scene.tracing import RayScene
@@ -89,7 +90,7 @@ def test_bands_are_integrals_of_spectrum_filter_and_response():
     assert 1e9 * (trapezoid(places) @ band) == pytest.approx(75.199, rel=1e-4)
     response = np.interp(places, [400e-9, 700e-9], [0.5, 1.0])
     assert 1e9 * (trapezoid(places) @ (band * response)) == pytest.approx(56.399, rel=1e-4)
-    coarse = wavelengths_of(True)  # what the camera takes
+    coarse = wavelengths_of(True, ThermalParameters())  # what the camera takes
     band = responses(1, (FilterParameters(center=550e-9, width=30e-9),), coarse)[0]
     assert 1e9 * (trapezoid(coarse) @ band) == pytest.approx(75.199, rel=1e-4)
 
