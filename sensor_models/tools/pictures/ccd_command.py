@@ -147,7 +147,7 @@ def of_heat(_: Scene) -> Pixels:
 
 def of_maps(_: Scene) -> Pixels:
     """Plates with maps of roughness and metal, of normals, and of light."""
-    view = Camera((0.0, -5.2, 1.9), (0.0, 0.0, 1.05), math.radians(64.0))
+    view = Camera((0.0, -6.0, 1.9), (0.0, 0.0, 1.05), math.radians(64.0))
     return taken(plates(), view, (640, 256), 3)
 
 
