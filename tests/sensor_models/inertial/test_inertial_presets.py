@@ -36,6 +36,7 @@ GAUSS = 1e-4
 #: In-run bias stability, which is by definition the least Allan deviation; presets have it as the
 #: coefficient B of flicker noise, whose Allan deviation is B sqrt(2 ln 2 / pi), of four digits.
 LEAST = {
+    ("BMI088", "gyroscope"): 6.5 * DEGREE_PER_HOUR,  # of one unit, by its owner
     ("ADIS16470", "accelerometer"): 13 * MICRO_G,
     ("ADIS16470", "gyroscope"): 8 * DEGREE_PER_HOUR,
     ("VN-100", "accelerometer"): 0.04 * MILLI_G,
