@@ -22,6 +22,7 @@ import re
 import runpy
 import shlex
 import shutil
+import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -178,12 +179,14 @@ class Runner:
                 del sys.path[0]
 
     def module(self, words: Sequence[str]) -> None:
-        """A module of a package."""
-        with arguments(words):
-            try:
-                runpy.run_module(words[0], run_name="__main__", alter_sys=False)
-            except SystemExit as ended:
-                self._succeeded(ended.code)
+        """A module of a package, in a process of its own.
+
+        After an FMU was run here, its files are found first, which have no ``__main__``.
+        """
+        command = [sys.executable, "-m", *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        print(done.stdout, done.stderr)
+        self._succeeded(done.returncode)
 
     def cd(self, words: Sequence[str]) -> None:
         """Go on in another directory, which has the FMUs, too."""

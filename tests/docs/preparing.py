@@ -1,11 +1,10 @@
 """What a reader of a document has before its first block: FMUs, examples, files of his own."""
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import fmpy
 import mujoco
 import trimesh
 
@@ -86,20 +85,12 @@ def _masters(place: Path) -> None:
     write_fmu(place / "Pendulum.fmu", description())
 
 
-#: In a process of its own: what is imported after an FMU was, comes from there, and without what
-#: FMUs do not carry, such as ``__main__``.
-_LOGGED = """
-import sys, fmpy
-fmpy.simulate_fmu(sys.argv[1], stop_time=0.1, start_values={"log": sys.argv[2]})
-"""
-
-
 def _messages(place: Path) -> None:
     log = place / "build" / "demo" / "drive.mcap"
     log.parent.mkdir()
-    fmu = place / "build" / "fmus" / "Encoder.fmu"
-    command = [sys.executable, "-c", _LOGGED, str(fmu), str(log)]
-    subprocess.run(command, check=True, capture_output=True)
+    fmpy.simulate_fmu(
+        place / "build" / "fmus" / "Encoder.fmu", stop_time=0.1, start_values={"log": str(log)}
+    )
 
 
 OWN: Mapping[str, Callable[[Path], None]] = {
