@@ -475,5 +475,5 @@ def _some(image: NDArray[Any], step: int) -> NDArray[Any]:
 def _new_picture(pixels: int, bands: int) -> exposure.Picture:
     ids: list[Any] = [np.empty(pixels, np.int32) for _ in range(4)]
     return exposure.Picture(
-        np.empty((pixels, bands), np.float32), np.empty(pixels, np.float32), *ids
+        np.zeros((pixels, bands), np.float32), np.empty(pixels, np.float32), *ids
     )

@@ -104,24 +104,30 @@ def begin_grid(own: Floats, lane: int, cells: int) -> None:
 
 
 @njit(**ACCESS)
-def plan_rays(light: Light, points: Points) -> tuple[int, bool]:
-    """Decide how many rays of base and top points get; the most of one, and if any has top rays.
+def rays_of(light: Light, points: Points, lane: int) -> tuple[int, int]:
+    """How many rays the base and the top of a point get.
 
-    Base and top of a point need none where their light is known. Where less than all is left of the
-    light of a point, it sends as many rays less, one of its base and one of its top at least.
+    They need none where their light is known. Where less than all is left of the light of a point,
+    it sends as many rays less, one of its base and one of its top at least.
     """
+    surface = surface_at(points.surface, lane)
+    rays, top = math.ceil(min(points.numbers[lane, SHARE_OF], 1.0) * light.rays), 0
+    if surface[KIND] != LAMBERT and surface[KIND] != TABULATED:
+        rays = max(rays, min(light.rays, 2))
+        top = max(rays // TOP_SHARE, 1)
+        if surface[EXTINCTION] > 0.01 or rays == 1:
+            top = rays
+    return 0 if points.known[lane] else rays - top, 0 if points.shown[lane] else top
+
+
+@njit(**ACCESS)
+def plan_rays(light: Light, points: Points) -> tuple[int, bool]:
+    """Decide how many rays points get; the most of one of them, and whether any has top rays."""
     own, some, most = points.spread, False, 0
     for lane in range(WIDTH):
         own[RAYS + lane] = 0.0
     for lane in range(points.filled[0]):
-        surface = surface_at(points.surface, lane)
-        rays, top = math.ceil(min(points.numbers[lane, SHARE_OF], 1.0) * light.rays), 0
-        if surface[KIND] != LAMBERT and surface[KIND] != TABULATED:
-            rays = max(rays, min(light.rays, 2))
-            top = max(rays // TOP_SHARE, 1)
-            if surface[EXTINCTION] > 0.01 or rays == 1:
-                top = rays
-        base, top = 0 if points.known[lane] else rays - top, 0 if points.shown[lane] else top
+        base, top = rays_of(light, points, lane)
         some |= top > 0
         own[BASES + lane], own[RAYS + lane] = base, base + top
         most = max(most, base + top)

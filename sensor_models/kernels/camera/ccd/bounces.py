@@ -38,6 +38,7 @@ from sensor_models.kernels.camera.ccd.probes import (
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light.paths import Path
 from sensor_models.kernels.math.philox import block
+from sensor_models.kernels.math.rotations import Triple
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.packets import ACCESS, ALONG, PLACE, SENT, VALID, Packet
 from sensor_models.kernels.tracing.scene_view import SceneView
@@ -56,22 +57,22 @@ TOP = SUMS
 
 
 class Waiting(NamedTuple):
-    """Rays to the sun from where light bounces, which wait until they fill a packet.
+    """Rays from where light bounces, which wait until they fill a packet.
 
     Of the rays around less than half end where the sun may shine.
     """
 
     probe: Probe
     filled: NDArray[np.int64]  # (1,)
-    ids: NDArray[np.int64]  # (WIDTH, 3): where in the sums what they find is added
-    shares: Floats  # (WIDTH,): what is added if nothing is in the way
+    ids: NDArray[np.int64]  # (WIDTH, 4): row and material of the sums, columns of open and blocked
+    shares: Floats  # (WIDTH, 2): what is added if nothing is in the way, and else
 
 
 @njit(cache=True)
 def new_waiting() -> Waiting:
     """Room for the rays of a packet."""
     return Waiting(
-        new_probe(), np.zeros(1, np.int64), np.zeros((WIDTH, 3), np.int64), np.zeros(WIDTH)
+        new_probe(), np.zeros(1, np.int64), np.zeros((WIDTH, 4), np.int64), np.zeros((WIDTH, 2))
     )
 
 
@@ -102,103 +103,97 @@ def look_on(
     light: Light,
     points: Points,
     probe: Probe,
-    waiting: Waiting,
+    sunward: Waiting,
+    skyward: Waiting,
     third: Probe,
     sums: Floats,
     index: int,
 ) -> None:
-    """Send rays on from where light bounces: to the sun, and to the sky where that is wanted."""
-    if light.is_sunny:
-        look_to_sun(view, path, light, points, probe, waiting, third, sums, index)
-    if light.looks_up:
-        look_to_sky(view, path, light, points, probe, third, index)
+    """Have rays wait from where light bounces: to the sun, and to the sky where that is wanted.
 
-
-@njit(**ACCESS)
-def look_to_sun(
-    view: SceneView,
-    path: Path,
-    light: Light,
-    points: Points,
-    probe: Probe,
-    waiting: Waiting,
-    third: Probe,
-    sums: Floats,
-    index: int,
-) -> None:
-    """Have rays to the sun wait, from where others have ended; they go as soon as they are enough.
-
-    ``third`` is room to work out where they start.
+    They go as soon as they fill a packet. ``third`` is room to work out where they start.
     """
-    own, rows, packet = points.spread, probe.rows, third.packet
+    if not (light.is_sunny or light.looks_up):
+        return
+    own, rows = points.spread, probe.rows
     x, y, z = light.toward_sun[0], light.toward_sun[1], light.toward_sun[2]
-    stand_at_bounces(points, probe, packet, third.rows)
+    stand_at_bounces(points, probe, third.packet, third.rows)
     for lane in range(WIDTH):
         facing = rows[FACE + lane] * x + rows[FACE + WIDTH + lane] * y
         third.rows[COSINE + lane] = facing + rows[FACE + 2 * WIDTH + lane] * z
     for lane in range(points.filled[0]):
-        weight, facing = own[WEIGHT + lane] * rows[LEFT + lane], third.rows[COSINE + lane]
-        if not (facing > 0.0 and probe.found[lane] >= 0 and weight > 0.0):
+        weight = own[WEIGHT + lane] * rows[LEFT + lane]
+        if not (probe.found[lane] >= 0 and weight > 0.0):
             continue
-        place, rays = waiting.filled[0], waiting.probe.packet.doubles
-        for k in range(3):
-            rays[PLACE + k * WIDTH + place] = packet.doubles[PLACE + k * WIDTH + lane]
-        rays[SENT + place] = packet.doubles[SENT + lane]
-        waiting.probe.rows[NEAREST + place] = third.rows[NEAREST + lane]
-        row = points.ids[lane, SUM_OF]
-        waiting.ids[place, 0], waiting.ids[place, 1] = row, probe.found[lane]
-        waiting.ids[place, 2] = SUN + (0 if index < own[BASES + lane] else TOP)
-        waiting.shares[place] = weight * facing
-        waiting.filled[0] = place + 1
-        if place + 1 == WIDTH:
-            add_sunlight(view, path, light, waiting, sums)
+        row, found = points.ids[lane, SUM_OF], probe.found[lane]
+        first, facing = 0 if index < own[BASES + lane] else TOP, third.rows[COSINE + lane]
+        if light.is_sunny and facing > 0.0:
+            place = put_waiting(sunward, third, lane, (x, y, z), row, found)
+            sunward.ids[place, 2] = sunward.ids[place, 3] = first + SUN
+            sunward.shares[place, 0], sunward.shares[place, 1] = weight * facing, 0.0
+            if place + 1 == WIDTH:
+                add_waiting(view, path, light, sunward, sums)
+        if light.looks_up:
+            along = toward_sky(light, probe, lane, points.ids[lane, DRAW_OF], index)
+            place = put_waiting(skyward, third, lane, along, row, found)
+            up = along[2] >= 0.0
+            skyward.ids[place, 2] = first + (SKY if up else GROUND)
+            skyward.ids[place, 3] = first + GROUND
+            skyward.shares[place, 0] = weight * sky_share(light, along[2]) if up else weight
+            skyward.shares[place, 1] = weight * light.closed
+            if place + 1 == WIDTH:
+                add_waiting(view, path, light, skyward, sums)
+
+
+@njit(**ACCESS)
+def put_waiting(
+    waiting: Waiting, start: Probe, lane: int, along: Triple, row: int, material: int
+) -> int:
+    """Have a ray wait that starts where that of a lane would; returns where."""
+    place: int = waiting.filled[0]
+    waiting.filled[0] = place + 1
+    rays, others = waiting.probe.packet.doubles, start.packet.doubles
+    for k in range(3):
+        rays[PLACE + k * WIDTH + place] = others[PLACE + k * WIDTH + lane]
+        rays[ALONG + k * WIDTH + place] = along[k]
+    rays[SENT + place] = others[SENT + lane]
+    waiting.probe.rows[NEAREST + place] = start.rows[NEAREST + lane]
+    waiting.ids[place, 0], waiting.ids[place, 1] = row, material
+    return place
 
 
 @njit(**{**ACCESS, "forceinline": False})
-def add_sunlight(view: SceneView, path: Path, light: Light, waiting: Waiting, sums: Floats) -> None:
-    """Add what waiting rays find of the sun to the sums of their points, and forget them."""
-    probe, filled, sun = waiting.probe, waiting.filled[0], light.toward_sun
-    x, y, z = sun[0], sun[1], sun[2]
-    rays, words = probe.packet.doubles, probe.packet.words
+def add_waiting(view: SceneView, path: Path, light: Light, waiting: Waiting, sums: Floats) -> None:
+    """Add what waiting rays find to the sums of their points, and forget them."""
+    probe, filled = waiting.probe, waiting.filled[0]
+    if filled == 0:
+        return
     for place in range(WIDTH):
-        rays[ALONG + place] = x
-        rays[ALONG + WIDTH + place] = y
-        rays[ALONG + 2 * WIDTH + place] = z
-        words[VALID + place] = -1 if place < filled else 0
+        probe.packet.words[VALID + place] = -1 if place < filled else 0
     send_all(view, probe)
     ask_open(view, path, light, probe, False)
     for place in range(filled):
-        row, material, column = waiting.ids[place]
-        sums[row, material, column] += waiting.shares[place] * probe.rows[LEFT + place]
+        row, material, column, other = waiting.ids[place]
+        left = probe.rows[LEFT + place]
+        sums[row, material, column] += waiting.shares[place, 0] * left
+        sums[row, material, other] += waiting.shares[place, 1] * (1.0 - left)
     waiting.filled[0] = 0
 
 
 @njit(**ACCESS)
-def look_to_sky(
-    view: SceneView,
-    path: Path,
-    light: Light,
-    points: Points,
-    probe: Probe,
-    third: Probe,
-    index: int,
-) -> None:
-    """Find out what is left of the sky in a direction of the cosine law where rays have ended."""
-    rays, rows = third.packet.doubles, probe.rows
-    stand_at_bounces(points, probe, third.packet, third.rows)
-    for lane in range(WIDTH):
-        bounced = lane < points.filled[0] and probe.found[lane] >= 0
-        third.packet.words[VALID + lane] = -1 if bounced else 0
-        if bounced:
-            u, v = draws_at_bounce(light, points.ids[lane, DRAW_OF], index)
-            radius, turn = math.sqrt(u), turned(v)
-            normal = (rows[FACE + lane], rows[FACE + WIDTH + lane], rows[FACE + 2 * WIDTH + lane])
-            first, second = axes_of(normal)
-            a, b, c = radius * turn[0], radius * turn[1], math.sqrt(1.0 - u)
-            for k in range(3):
-                rays[ALONG + k * WIDTH + lane] = a * first[k] + b * second[k] + c * normal[k]
-    send_all(view, third)
-    ask_open(view, path, light, third, False)
+def toward_sky(light: Light, probe: Probe, lane: int, number: int, index: int) -> Triple:
+    """A direction of the cosine law from where a ray has ended."""
+    rows = probe.rows
+    u, v = draws_at_bounce(light, number, index)
+    radius, turn = math.sqrt(u), turned(v)
+    normal = (rows[FACE + lane], rows[FACE + WIDTH + lane], rows[FACE + 2 * WIDTH + lane])
+    first, second = axes_of(normal)
+    a, b, c = radius * turn[0], radius * turn[1], math.sqrt(1.0 - u)
+    return (
+        a * first[0] + b * second[0] + c * normal[0],
+        a * first[1] + b * second[1] + c * normal[1],
+        a * first[2] + b * second[2] + c * normal[2],
+    )
 
 
 @njit(**ACCESS)
@@ -214,7 +209,6 @@ def add_found(
     light: Light,
     points: Points,
     probe: Probe,
-    third: Probe,
     sums: Floats,
     index: int,
 ) -> None:
@@ -235,14 +229,7 @@ def add_found(
                 sums[row, none, first + GROUND] += weight
             continue
         sums[row, found, first + MET] += weight
-        if light.looks_up:
-            height, left = third.packet.doubles[ALONG + 2 * WIDTH + lane], third.rows[LEFT + lane]
-            if height >= 0.0:
-                sums[row, found, first + SKY] += weight * left * sky_share(light, height)
-            else:
-                sums[row, found, first + GROUND] += weight * left
-            sums[row, found, first + GROUND] += weight * (1.0 - left) * light.closed
-        else:
+        if not light.looks_up:
             up = rows[FACE + 2 * WIDTH + lane]
             sums[row, found, first + SKY] += 0.5 * weight * (1.0 + up) * light.mean_share
             sums[row, found, first + GROUND] += 0.5 * weight * (1.0 - up) * light.closed

@@ -32,6 +32,7 @@ from sensor_models.kernels.camera.ccd.points import (
     LENGTH_OF,
     MATERIAL_OF,
     NORMAL_OF,
+    PIXEL_OF,
     PLACE_OF,
     RAY_OF,
     SHARE_OF,
@@ -41,6 +42,8 @@ from sensor_models.kernels.camera.ccd.points import (
 )
 from sensor_models.kernels.camera.ccd.shading import (
     ShadingWorkspace,
+    Sink,
+    ask_around,
     light_points,
     new_shading_workspace,
 )
@@ -300,7 +303,7 @@ def take_shared(
         workspace.shading.points,
         workspace.spot,
     )
-    pixel = points.ids[place, DRAW_OF] >> (NODE_BITS + SAMPLE_BITS)
+    pixel = points.ids[place, PIXEL_OF]
     down, across = pixel // shot.columns, pixel % shot.columns
     material = points.ids[place, MATERIAL_OF]
     surface = surface_at(light.surfaces, material)
@@ -348,6 +351,7 @@ def put_point(
     points.numbers[place, SHARE_OF] = 1.0
     points.ids[place, RAY_OF], points.ids[place, MATERIAL_OF] = lane, ids[row, MATERIAL]
     points.ids[place, DRAW_OF], points.ids[place, SUM_OF] = draw, place
+    points.ids[place, PIXEL_OF] = draw >> (NODE_BITS + SAMPLE_BITS)
     points.known[place] = points.shown[place] = False
     if records.across > 0:
         take_shared(light, records, shot, workspace, row, place)
@@ -379,6 +383,7 @@ def take_in(
     shot: Shot,
     workspace: Workspace,
     picture: Picture,
+    sink: Sink,
     corner: tuple[int, int],
     sample: int,
 ) -> None:
@@ -408,7 +413,7 @@ def take_in(
                 draw = (number << NODE_BITS) + node
                 put_point(view, light, records, shot, workspace, row, lane, draw)
             if points.filled[0] >= WIDTH - more:
-                light_points(view, path, light, workspace.shading, workspace.glow)
+                light_points(view, path, light, workspace.shading, sink, workspace.glow)
     arrivals.filled[0] = 0
 
 
@@ -422,6 +427,7 @@ def expose_tile(
     workspace: Workspace,
     pose: Floats,
     picture: Picture,
+    sink: Sink,
     tile: int,
 ) -> None:
     """Trace all rays of the pixels of a tile."""
@@ -441,12 +447,12 @@ def expose_tile(
         set_rays(view, tree.packet, path.most_range)
         trace(view, tree)
         arrive(view, path, tree)
-        take_in(view, path, light, records, shot, workspace, picture, corner, sample)
+        take_in(view, path, light, records, shot, workspace, picture, sink, corner, sample)
         while branches_left(tree) > 0:
             go_on(view, path, tree)
-            take_in(view, path, light, records, shot, workspace, picture, corner, sample)
+            take_in(view, path, light, records, shot, workspace, picture, sink, corner, sample)
         if workspace.shading.points.filled[0] > 0:
-            light_points(view, path, light, workspace.shading, glow)
+            light_points(view, path, light, workspace.shading, sink, glow)
     store_light(shot, workspace, corner, picture)
 
 
@@ -454,11 +460,12 @@ def expose_tile(
 def store_light(
     shot: Shot, workspace: Workspace, corner: tuple[int, int], picture: Picture
 ) -> None:
-    """Write the bands of the pixels of a tile.
+    """Add the bands of the pixels of a tile to what is there by now.
 
     Each sum waits for its last term, so those of all pixels are formed side by side.
     """
     glow, turned, sums = workspace.glow, workspace.turned, workspace.sums
+    share = 1.0 / shot.samples
     for lane in range(WIDTH):
         for k in range(glow.shape[1]):
             turned[k, lane] = glow[lane, k]
@@ -472,7 +479,7 @@ def store_light(
         for lane in range(WIDTH):
             pixel = pixel_of(shot, corner, lane)
             if pixel >= 0:
-                picture.light[pixel, band] = sums[lane] / shot.samples
+                picture.light[pixel, band] += sums[lane] * share
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -486,13 +493,18 @@ def expose(
     picture: Picture,
     lost: NDArray[np.int64],
 ) -> None:
-    """Expose all pixels of a frame; ``lost`` counts what limits of the tree cut off."""
+    """Expose all pixels of a frame, which are dark before.
+
+    ``lost`` counts what limits of the tree cut off.
+    """
+    sink = Sink(picture.light, shot.response, shot.samples)
     workspace, pose = new_workspace(len(light.sun), len(light.base)), np.zeros(12)
     total = tiles_of(shot)
     first = claim(claims) * CHUNK
     while first < total:
         for tile in range(first, min(first + CHUNK, total)):
-            expose_tile(view, path, light, records, shot, workspace, pose, picture, tile)
+            expose_tile(view, path, light, records, shot, workspace, pose, picture, sink, tile)
+        ask_around(view, path, light, workspace.shading, sink)
         for limit in range(len(lost[0])):
             lost[first // CHUNK, limit] = workspace.tree.lost[limit]
             workspace.tree.lost[limit] = 0

@@ -27,14 +27,13 @@ from numpy.typing import NDArray
 
 from sensor_models.kernels.camera.ccd.points import (
     ALONG_OF,
-    IDS,
     MATERIAL_OF,
     NORMAL_OF,
-    NUMBERS,
     PLACE_OF,
-    SUM_OF,
     TIME_OF,
     Points,
+    copy_colors,
+    copy_point,
     triple,
 )
 from sensor_models.kernels.camera.ccd.textures import (
@@ -121,9 +120,7 @@ def clad(
     """Make a point one of a coat, of metal, or two points of both; its base has the colour."""
     if metal < 1.0:
         if metal > 0.0:
-            other = points.filled[0]
-            points.filled[0] = other + 1
-            copy_point(points, place, other)
+            other = double(points, place)
             for k in range(points.tint.shape[1]):
                 points.tint[place, k] *= 1.0 - metal
                 points.tint[other, k] *= metal
@@ -155,22 +152,17 @@ def make_metal(
 
 
 @njit(**ACCESS)
-def copy_point(points: Points, place: int, other: int) -> None:
-    """Copy a point, which sums what its rays find by itself."""
-    for k in range(NUMBERS):
-        points.numbers[other, k] = points.numbers[place, k]
-    for k in range(IDS):
-        points.ids[other, k] = points.ids[place, k]
-    points.ids[other, SUM_OF] = other
+def double(points: Points, place: int) -> int:
+    """Put a point among those that wait a second time; returns where."""
+    other: int = points.filled[0]
+    points.filled[0] = other + 1
+    copy_point(points, place, points, other)
+    copy_colors(points, place, points, other)
     for k in range(points.tint.shape[1]):
-        points.tint[other, k] = points.tint[place, k]
-        points.base[other, k] = points.base[place, k]
         points.emission[other, k] = points.emission[place, k]
         points.around[other, k] = points.around[place, k]
-    for k in range(3):
-        points.flat[other, k] = points.flat[place, k]
-    points.cone[other], points.glows[other] = points.cone[place], points.glows[place]
-    points.bent[other], points.known[other] = points.bent[place], points.known[place]
+    points.glows[other] = points.glows[place]
+    return other
 
 
 @njit(**ACCESS)

@@ -25,9 +25,9 @@ Floats = NDArray[np.float64]
 PLACE_OF, NORMAL_OF, ALONG_OF, TIME_OF, LENGTH_OF, SHARE_OF = 0, 3, 6, 9, 10, 11
 NUMBERS = 12
 # Columns of Points.ids: the ray of the caller's that it belongs to, its material, the number that
-# its draws go by, and the row of sums that what its rays find is added to.
-RAY_OF, MATERIAL_OF, DRAW_OF, SUM_OF = range(4)
-IDS = 4
+# its draws go by, the row of sums that what its rays find is added to, and the pixel that sees it.
+RAY_OF, MATERIAL_OF, DRAW_OF, SUM_OF, PIXEL_OF = range(5)
+IDS = 5
 
 # Rows of Points.spread, counted in numbers: 1 where there is a point, else 0; where rays from it
 # start and how near they do not look; when they are sent; its normal and two unit vectors at right
@@ -113,12 +113,43 @@ def spread_out(points: Points) -> None:
             own[START + k * WIDTH + lane] = numbers[lane, PLACE_OF + k] + off * normal
         own[LEAST + lane] = 1e-6 * max(1.0, length)
         own[WHEN + lane] = numbers[lane, TIME_OF]
+
+
+@njit(**ACCESS)
+def spread_axes(points: Points) -> None:
+    """Write the columns that rays to all sides need, after those of ``spread_out``."""
+    own = points.spread
     for lane in range(WIDTH):
         x, y, z = own[UP + lane], own[UP + WIDTH + lane], own[UP + 2 * WIDTH + lane]
         first, second = axes_of((x, y, z))
         for k in range(3):
             own[FIRST + k * WIDTH + lane] = first[k]
             own[SECOND + k * WIDTH + lane] = second[k]
+
+
+@njit(**ACCESS)
+def copy_point(points: Points, place: int, others: Points, other: int) -> None:
+    """Copy what there is to know of a point that sends rays, but for where they are summed."""
+    for k in range(NUMBERS):
+        others.numbers[other, k] = points.numbers[place, k]
+    for k in range(IDS):
+        others.ids[other, k] = points.ids[place, k]
+    for k in range(SURFACE_SIZE):
+        others.surface[other, k] = points.surface[place, k]
+    for k in range(3):
+        others.flat[other, k] = points.flat[place, k]
+    others.cone[other], others.bent[other] = points.cone[place], points.bent[place]
+    others.known[other], others.shown[other] = points.known[place], points.shown[place]
+    others.ids[other, SUM_OF] = other
+
+
+@njit(**ACCESS)
+def copy_colors(points: Points, place: int, others: Points, other: int) -> None:
+    """Copy what a point makes of light."""
+    for k in range(points.tint.shape[1]):
+        others.tint[other, k] = points.tint[place, k]
+        others.base[other, k] = points.base[place, k]
+        others.top[other, k] = points.top[place, k]
 
 
 @njit(**ACCESS)

@@ -31,7 +31,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.kernels.camera.ccd.around import are_parallel, look_around, plan_rays
+from sensor_models.kernels.camera.ccd.around import (
+    are_parallel,
+    look_around,
+    plan_rays,
+    rays_of,
+)
 from sensor_models.kernels.camera.ccd.bounces import (
     GROUND,
     MET,
@@ -41,7 +46,7 @@ from sensor_models.kernels.camera.ccd.bounces import (
     TOP,
     Waiting,
     add_found,
-    add_sunlight,
+    add_waiting,
     look_on,
     new_waiting,
 )
@@ -52,6 +57,7 @@ from sensor_models.kernels.camera.ccd.points import (
     LEAST,
     MATERIAL_OF,
     NORMAL_OF,
+    PIXEL_OF,
     RAY_OF,
     RAYS,
     START,
@@ -59,7 +65,10 @@ from sensor_models.kernels.camera.ccd.points import (
     UP,
     WHEN,
     Points,
+    copy_colors,
+    copy_point,
     new_points,
+    spread_axes,
     spread_out,
     triple,
 )
@@ -100,13 +109,23 @@ Floats = NDArray[np.float64]
 SUN_SLOPE_SQUARED = math.tan(math.radians(0.267) / 2.0) ** 2
 
 
+class Sink(NamedTuple):
+    """Where light goes that is found after the other light of its pixel."""
+
+    light: NDArray[np.float32]  # (pixels, bands)
+    response: Floats  # (bands, n): of radiance
+    samples: int  # rays of each pixel
+
+
 class ShadingWorkspace(NamedTuple):
     """Memory of one thread for the light of points."""
 
     points: Points  # that wait for their light
+    asking: Points  # that send rays to their surroundings, of whatever pixels
     probe: Probe  # rays to the surroundings
-    waiting: Waiting  # rays of bounces, toward the sun
-    third: Probe  # of a bounce, to the sky
+    sunward: Waiting  # rays of bounces, toward the sun
+    skyward: Waiting  # and to the sky
+    third: Probe  # room to work out where they start
     into: Floats  # (n,): what base rays bring to a point
     onto: Floats  # (n,): what top rays bring
     words: NDArray[np.uint64]  # (4, WIDTH): random words of the points
@@ -118,7 +137,9 @@ def new_shading_workspace(wavelengths: int, materials: int, rows: int) -> Shadin
     """Room for the points of one packet, and for so many sums of what they find."""
     return ShadingWorkspace(
         new_points(wavelengths),
+        new_points(wavelengths),
         new_probe(),
+        new_waiting(),
         new_waiting(),
         new_probe(),
         np.zeros(wavelengths),
@@ -234,51 +255,64 @@ def gather(light: Light, sums: Floats, first: int, result: Floats) -> None:
             sums[material, first + k] = 0.0
 
 
-@njit(**{**ACCESS, "forceinline": False})
-def add_surroundings(
-    view: SceneView, path: Path, light: Light, shading: ShadingWorkspace, glow: Floats
-) -> None:
-    """Add what the points send on of the light of sky and surroundings."""
+@njit(**ACCESS)
+def add_known(light: Light, shading: ShadingWorkspace, glow: Floats) -> None:
+    """Add what points send on of the light from around that is known."""
     points = shading.points
-    (most, coated), parallel = plan_rays(light, points), are_parallel(points.spread)
-    for index in range(most):
-        alike = look_around(
-            view, path, light, points, shading.words, shading.probe, index, coated, parallel
-        )
-        ask(view, path, light, shading.probe, alike)
-        look_on(
-            view,
-            path,
-            light,
-            points,
-            shading.probe,
-            shading.waiting,
-            shading.third,
-            shading.sums,
-            index,
-        )
-        add_found(light, points, shading.probe, shading.third, shading.sums, index)
-    if shading.waiting.filled[0] > 0:
-        add_sunlight(view, path, light, shading.waiting, shading.sums)
     for lane in range(points.filled[0]):
         ray = points.ids[lane, RAY_OF]
-        base = points.spread[BASES + lane]
-        top, into = points.spread[RAYS + lane] - base, shading.into
-        if base > 0.0:
-            gather(light, shading.sums[lane], 0, into)
-        if base > 0.0 or points.known[lane]:
-            found = points.around[lane] if points.known[lane] else into
-            share = through(points, lane) / max(base, 1.0)
+        if points.known[lane]:
+            share = through(points, lane)
             for k in range(glow.shape[1]):
-                sent = share * points.base[lane, k] * found[k]
+                sent = share * points.base[lane, k] * points.around[lane, k]
                 glow[ray, k] += points.tint[lane, k] * sent
-        if top > 0.0:
-            gather(light, shading.sums[lane], TOP, shading.onto)
-        if top > 0.0 or points.shown[lane]:
-            found, top = points.onto[lane] if points.shown[lane] else shading.onto, max(top, 1.0)
+        if points.shown[lane]:
             for k in range(glow.shape[1]):
-                sent = points.top[lane, k] * found[k] / top
-                glow[ray, k] += points.tint[lane, k] * sent
+                glow[ray, k] += points.tint[lane, k] * points.top[lane, k] * points.onto[lane, k]
+
+
+@njit(**{**ACCESS, "forceinline": False})
+def ask_around(
+    view: SceneView, path: Path, light: Light, shading: ShadingWorkspace, sink: Sink
+) -> None:
+    """Send the rays of all points that ask, add what they find to their pixels, forget them."""
+    points, probe = shading.asking, shading.probe
+    sunward, skyward, third, sums = shading.sunward, shading.skyward, shading.third, shading.sums
+    if points.filled[0] == 0:
+        return
+    spread_out(points)
+    spread_axes(points)
+    (most, coated), parallel = plan_rays(light, points), are_parallel(points.spread)
+    for index in range(most):
+        alike = look_around(view, path, light, points, shading.words, probe, index, coated, parallel)
+        ask(view, path, light, probe, alike)
+        look_on(view, path, light, points, probe, sunward, skyward, third, sums, index)
+        add_found(light, points, probe, sums, index)
+    add_waiting(view, path, light, sunward, sums)
+    add_waiting(view, path, light, skyward, sums)
+    for lane in range(points.filled[0]):
+        send_on(light, shading, sink, lane)
+    points.filled[0] = 0
+
+
+@njit(**ACCESS)
+def send_on(light: Light, shading: ShadingWorkspace, sink: Sink, lane: int) -> None:
+    """Add what a point sends on of what its rays have found to its pixel."""
+    points, into, onto = shading.asking, shading.into, shading.onto
+    base = points.spread[BASES + lane]
+    top = points.spread[RAYS + lane] - base
+    gather(light, shading.sums[lane], 0, into)
+    gather(light, shading.sums[lane], TOP, onto)
+    lower, upper = through(points, lane) / max(base, 1.0), 1.0 / max(top, 1.0)
+    for k in range(len(into)):
+        sent = lower * points.base[lane, k] * into[k] + upper * points.top[lane, k] * onto[k]
+        into[k] = points.tint[lane, k] * sent
+    pixel, response = points.ids[lane, PIXEL_OF], sink.response
+    for band in range(len(response)):
+        seen = 0.0
+        for k in range(len(into)):
+            seen += response[band, k] * into[k]
+        sink.light[pixel, band] += seen / sink.samples
 
 
 @njit(**ACCESS)
@@ -292,16 +326,46 @@ def through(points: Points, lane: int) -> float:
     return float(1.0 - reflectance(1.0, surface[IOR], surface[EXTINCTION], cosine))
 
 
+@njit(**ACCESS)
+def put_off(
+    view: SceneView, path: Path, light: Light, shading: ShadingWorkspace, sink: Sink
+) -> None:
+    """Have those of the points ask that do not know all of the light around them.
+
+    They wait for those of other tiles: few rays in a packet take nearly as long as many.
+    """
+    points, asking = shading.points, shading.asking
+    for lane in range(points.filled[0]):
+        base, top = rays_of(light, points, lane)
+        if base + top > 0:
+            place = asking.filled[0]
+            copy_point(points, lane, asking, place)
+            copy_colors(points, lane, asking, place)
+            asking.filled[0] = place + 1
+            if place + 1 == WIDTH:
+                ask_around(view, path, light, shading, sink)
+
+
 @njit(**{**ACCESS, "forceinline": False})
 def light_points(
-    view: SceneView, path: Path, light: Light, shading: ShadingWorkspace, glow: Floats
+    view: SceneView,
+    path: Path,
+    light: Light,
+    shading: ShadingWorkspace,
+    sink: Sink,
+    glow: Floats,
 ) -> None:
-    """Add the light of all points that wait to what their rays see, and forget them."""
+    """Add the light of all points that wait to what their rays see, and forget them.
+
+    What they find out by rays of their own is added to their pixels, some time before
+    ``ask_around`` is called for the last of them.
+    """
     points = shading.points
     spread_out(points)
     if light.is_sunny:
         add_sun(view, path, light, shading, glow)
-    add_surroundings(view, path, light, shading, glow)
+    add_known(light, shading, glow)
+    put_off(view, path, light, shading, sink)
     for lane in range(points.filled[0]):
         if points.glows[lane]:
             ray = points.ids[lane, RAY_OF]

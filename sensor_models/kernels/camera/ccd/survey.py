@@ -6,6 +6,9 @@ are there: points of about the same normal and plane. Each point sends a ray or 
 law, with draws that all points of a picture divide among themselves (``nets``): whatever part of a
 cell a surface has, and over whatever part of a picture records are averaged, its rays go evenly to
 all sides. Where light changes within few cells, all rays of a cell are sent (``refine``).
+
+Some patches are worked through together, so that rays of coats, and those from where light bounces,
+fill packets.
 """
 
 import math
@@ -15,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.camera.ccd.around import look_by_cosine, look_off_tops
-from sensor_models.kernels.camera.ccd.bounces import TOP, add_found, add_sunlight, look_on
+from sensor_models.kernels.camera.ccd.bounces import TOP, add_found, add_waiting, look_on
 from sensor_models.kernels.camera.ccd.exposure import Shot, blend_pose, instant_of
 from sensor_models.kernels.camera.ccd.lights import Light
 from sensor_models.kernels.camera.ccd.nets import interleaved, point_of
@@ -36,6 +39,8 @@ from sensor_models.kernels.camera.ccd.points import (
     TIME_OF,
     WEIGHT,
     Points,
+    copy_point,
+    spread_axes,
     spread_out,
     triple,
 )
@@ -87,7 +92,9 @@ Floats = NDArray[np.float64]
 #: Draws of the points of cells count on from here (as ``points.DRAW_OF``); the counter of those of
 #: all rays from them.
 SURVEY_DRAWS, NET_DRAWS = 1 << 44, 1 << 58
-#: Blocks of cells that a thread claims at once.
+#: Those of bounces of their coats' rays, which are numbered in so many bits.
+COAT_DRAWS, COAT_BITS = 1 << 45, 12
+#: Blocks of cells that a thread claims at once, which are worked through together.
 CHUNK = 4
 #: Points that are looked at of a patch, and of a cell of a block; cells of a block.
 POINTS, POINTS_OF_CELL, CELLS = 16, 4, 4
@@ -102,8 +109,11 @@ NEAR_CELLS = 2.0
 SAME_COSINE, SAME_PLANE = 0.97, 2.0
 
 
-#: The first row and column of ``POINTS`` rays of the camera, and how far these are apart.
-Patch = tuple[int, int, int]
+#: Cells that are worked through together.
+PARTS = CHUNK * CELLS
+#: The first row and column of ``POINTS`` rays of the camera, how far these are apart, and the part
+#: that its first cell is.
+Patch = tuple[int, int, int, int]
 
 
 class SurveyWorkspace(NamedTuple):
@@ -111,8 +121,9 @@ class SurveyWorkspace(NamedTuple):
 
     shading: ShadingWorkspace
     pose: Floats  # (12,)
-    first: Floats  # (CELLS, GROUPS, 7): place, normal, coat of the first point of each surface
-    found: NDArray[np.int64]  # (CELLS,): surfaces
+    cells: NDArray[np.int64]  # (PARTS,): the cell of each part, -1 for none
+    first: Floats  # (PARTS, GROUPS, 7): place, normal, coat of the first point of each surface
+    found: NDArray[np.int64]  # (PARTS,): surfaces
     words: NDArray[np.uint64]  # (4,): of the draws of the frame
 
 
@@ -120,10 +131,11 @@ class SurveyWorkspace(NamedTuple):
 def new_survey_workspace(wavelengths: int, materials: int) -> SurveyWorkspace:
     """Room for the work of one thread."""
     return SurveyWorkspace(
-        new_shading_workspace(wavelengths, materials, CELLS * GROUPS),
+        new_shading_workspace(wavelengths, materials, PARTS * GROUPS),
         np.zeros(12),
-        np.zeros((CELLS, GROUPS, 7)),
-        np.zeros(CELLS, np.int64),
+        np.zeros(PARTS, np.int64),
+        np.zeros((PARTS, GROUPS, 7)),
+        np.zeros(PARTS, np.int64),
         np.zeros(4, np.uint64),
     )
 
@@ -132,7 +144,7 @@ def new_survey_workspace(wavelengths: int, materials: int) -> SurveyWorkspace:
 def pixel_in(shot: Shot, patch: Patch, number: int) -> int:
     """The ray of the camera with a number in a patch, -1 beyond the picture."""
     i, j = (number >> 1 & 1) + (number >> 2 & 2), (number & 1) + (number >> 1 & 2)
-    top, left, step = patch
+    top, left, step, _ = patch
     row = top + step * i + (step - 1) * (j & 1)
     column = left + step * j + (step - 1) * (i & 1)
     return row * shot.columns + column if (row < shot.rows) & (column < shot.columns) else -1
@@ -148,16 +160,18 @@ def place_of(patch: Patch) -> int:
 
 @njit(**ACCESS)
 def part_of(patch: Patch, number: int) -> int:
-    """Which cell of a patch the ray with a number is in."""
-    return number // POINTS_OF_CELL if patch[2] == COARSE else 0
+    """The part that the ray with a number of a patch is in."""
+    return patch[3] + (number // POINTS_OF_CELL if patch[2] == COARSE else 0)
 
 
 @njit(**ACCESS)
-def cell_in(records: Records, patch: Patch, part: int) -> int:
-    """The cell of a patch, -1 beyond the picture."""
-    down, across = patch[0] // SIDE + (part >> 1), patch[1] // SIDE + (part & 1)
-    inside = (down < records.down) & (across < records.across)
-    return down * records.across + across if inside else -1
+def begin_patch(records: Records, workspace: SurveyWorkspace, patch: Patch) -> None:
+    """Note which cells the parts of a patch are."""
+    for part in range(CELLS if patch[2] == COARSE else 1):
+        down, across = patch[0] // SIDE + (part >> 1), patch[1] // SIDE + (part & 1)
+        inside = (down < records.down) & (across < records.across)
+        cell = down * records.across + across if inside else -1
+        workspace.cells[patch[3] + part], workspace.found[patch[3] + part] = cell, 0
 
 
 @njit(**ACCESS)
@@ -258,18 +272,18 @@ def put_points(
 
 @njit(**ACCESS)
 def add_spots(
-    light: Light, shot: Shot, records: Records, workspace: SurveyWorkspace, patch: Patch
+    light: Light, shot: Shot, records: Records, workspace: SurveyWorkspace, tops: int
 ) -> None:
-    """Add the points that send rays to the sums of their surfaces."""
+    """Add the points that send rays to the sums of their surfaces; ``tops`` those of each coat."""
     points = workspace.shading.points
     for lane in range(points.filled[0]):
-        if points.spread[RAYS + lane] == 0.0:
+        rays = points.spread[RAYS + lane]
+        if rays == 0.0:
             continue
         part, group = divmod(int(points.ids[lane, SUM_OF]), GROUPS)
         size = 0.0
-        cell = cell_in(records, patch, part)
+        cell = workspace.cells[part]
         spot = records.spots[group, cell]
-        rays = points.spread[BASES_OF + lane]
         for k in range(3):
             spot[PLACE_AT + k] += rays * points.numbers[lane, PLACE_OF + k]
             spot[NORMAL_AT + k] += rays * points.numbers[lane, NORMAL_OF + k]
@@ -281,14 +295,14 @@ def add_spots(
         if spot[COAT] > 0.0:
             material = points.ids[lane, MATERIAL_OF]
             spot[LOBE] = math.sqrt(light.surfaces[material, SLOPE_SQUARED])
-            records.counts[TOPS, group, cell] += points.spread[RAYS + lane] - rays
+            records.counts[TOPS, group, cell] += tops
 
 
 @njit(**ACCESS)
-def deal_rays(path: Path, light: Light, points: Points, patch: Patch) -> tuple[int, int]:
-    """Give each point its rays, at least one of some points; returns how many, and of coats."""
+def deal_rays(light: Light, points: Points, patch: Patch) -> tuple[int, int]:
+    """Give the points that send rays theirs; returns how many, and how many of coats."""
     kind, due, own = 0 if patch[2] == COARSE else 1, max(light.rays // POINTS, 1), points.spread
-    each, tops, coats = BASE_RAYS[kind] * due, TOP_RAYS[kind] * due, 0
+    each, tops = BASE_RAYS[kind] * due, TOP_RAYS[kind] * due
     for lane in range(WIDTH):
         own[RAYS + lane] = own[BASES_OF + lane] = 0.0
     for lane in range(points.filled[0]):
@@ -297,28 +311,15 @@ def deal_rays(path: Path, light: Light, points: Points, patch: Patch) -> tuple[i
         rank = (number & 1) << 3 | (number & 2) << 1 | (number & 4) >> 1 | (number & 8) >> 3
         if rank < light.rays:
             own[RAYS + lane] = own[BASES_OF + lane] = each
-            if path.surfaces[points.ids[lane, MATERIAL_OF], KIND] != LAMBERT:
-                own[RAYS + lane], coats = each + tops, tops
-    return each, coats
+    return each, tops
 
 
 @njit(**ACCESS)
-def look_evenly(
-    view: SceneView, workspace: SurveyWorkspace, patch: Patch, index: int,
-    each: int, tops: int,
-) -> None:  # fmt: skip
-    """Send a ray from each point, by the draws of its place in the picture."""
-    points, probe, words = workspace.shading.points, workspace.shading.probe, workspace.words
-    own, before = points.spread, place_of(patch) * POINTS
-    for lane in range(points.filled[0]):
-        number = before + points.ids[lane, RAY_OF]
-        if index < each:
-            u, v = point_of(number * each + index, words[0], words[1])
-        else:
-            u, v = point_of(number * tops + index - each, words[2], words[3])
-        own[DRAW + lane], own[OTHER + lane] = u, v
+def look_by_draws(view: SceneView, points: Points, probe: Probe, index: int) -> None:
+    """Send a ray from each point, by the draws that it has."""
+    own = points.spread
     look_by_cosine(own, probe.packet, index)
-    if index >= each:
+    if own[BASES_OF] == 0.0:
         look_off_tops(points, probe.packet, index)
     for lane in range(WIDTH):
         probe.packet.words[VALID + lane] = -1 if own[WEIGHT + lane] > 0.0 else 0
@@ -327,18 +328,19 @@ def look_evenly(
 
 
 @njit(**ACCESS)
-def add_lengths(records: Records, points: Points, probe: Probe, patch: Patch, index: int) -> None:
+def add_lengths(records: Records, workspace: SurveyWorkspace, points: Points, index: int) -> None:
     """Add the rays that went out to those of their surfaces, by how far they came.
 
     Rays of a coat that go below the surface count as well: they bring nothing.
     """
-    own, rows = points.spread, probe.rows
+    probe, own = workspace.shading.probe, points.spread
+    rows = probe.rows
     for lane in range(points.filled[0]):
         if index >= own[RAYS + lane]:
             continue
         side = OF_TOPS if index >= own[BASES_OF + lane] else 0
         part, group = divmod(int(points.ids[lane, SUM_OF]), GROUPS)
-        spot = records.spots[group, cell_in(records, patch, part)]
+        spot = records.spots[group, workspace.cells[part]]
         spot[SENT_RAYS + side] += 1.0
         if own[WEIGHT + lane] > 0.0 and probe.found[lane] >= 0:
             square = 0.0
@@ -348,29 +350,84 @@ def add_lengths(records: Records, points: Points, probe: Probe, patch: Patch, in
 
 
 @njit(**{**ACCESS, "forceinline": False})
+def ask_all(
+    view: SceneView, path: Path, light: Light, workspace: SurveyWorkspace, records: Records,
+    points: Points, index: int,
+) -> None:  # fmt: skip
+    """Send a ray from each point, and add what they find to the sums of surfaces."""
+    shading = workspace.shading
+    probe, sunward, skyward = shading.probe, shading.sunward, shading.skyward
+    look_by_draws(view, points, probe, index)
+    ask(view, path, light, probe, False)
+    add_lengths(records, workspace, points, index)
+    look_on(
+        view, path, light, points, probe, sunward, skyward, shading.third, shading.sums, index
+    )
+    add_found(light, points, probe, shading.sums, index)
+
+
+@njit(**{**ACCESS, "forceinline": False})
 def ask_around(
     view: SceneView, path: Path, light: Light, workspace: SurveyWorkspace, records: Records,
-    patch: Patch,
+    patch: Patch, each: int, tops: int,
 ) -> None:  # fmt: skip
-    """Send the rays of the points that wait, and add what they find to the sums of surfaces."""
-    shading = workspace.shading
-    points, probe, waiting = shading.points, shading.probe, shading.waiting
-    third, sums = shading.third, shading.sums
-    each, tops = deal_rays(path, light, points, patch)
-    for index in range(each + tops):
-        look_evenly(view, workspace, patch, index, each, tops)
-        ask(view, path, light, probe, False)
-        add_lengths(records, points, probe, patch, index)
-        look_on(view, path, light, points, probe, waiting, third, sums, index)
-        add_found(light, points, probe, third, sums, index)
+    """Send the rays of the points that wait; those of coats wait for others."""
+    points, words = workspace.shading.points, workspace.words
+    own, before = points.spread, place_of(patch) * POINTS
+    for index in range(each):
+        for lane in range(points.filled[0]):
+            number = (before + points.ids[lane, RAY_OF]) * each + index
+            own[DRAW + lane], own[OTHER + lane] = point_of(number, words[0], words[1])
+        ask_all(view, path, light, workspace, records, points, index)
+    for lane in range(points.filled[0]):
+        if own[RAYS + lane] == 0.0 or points.surface[lane, KIND] == LAMBERT:
+            continue
+        for index in range(tops):
+            number = (before + points.ids[lane, RAY_OF]) * tops + index
+            put_coat(view, path, light, workspace, records, lane, number, index)
+
+
+@njit(**ACCESS)
+def put_coat(
+    view: SceneView, path: Path, light: Light, workspace: SurveyWorkspace, records: Records,
+    lane: int, number: int, index: int,
+) -> None:  # fmt: skip
+    """Have a ray of the coat of a point wait, by the draws with a number."""
+    points, asking, words = workspace.shading.points, workspace.shading.asking, workspace.words
+    place = asking.filled[0]
+    asking.filled[0] = place + 1
+    copy_point(points, lane, asking, place)
+    asking.ids[place, SUM_OF] = points.ids[lane, SUM_OF]
+    pixel = points.ids[lane, DRAW_OF] - SURVEY_DRAWS
+    asking.ids[place, DRAW_OF] = COAT_DRAWS + (pixel << COAT_BITS) + index
+    own = asking.spread
+    own[DRAW + place], own[OTHER + place] = point_of(number, words[2], words[3])
+    if place + 1 == WIDTH:
+        ask_coats(view, path, light, workspace, records)
+
+
+@njit(**{**ACCESS, "forceinline": False})
+def ask_coats(
+    view: SceneView, path: Path, light: Light, workspace: SurveyWorkspace, records: Records
+) -> None:
+    """Send the rays of coats that wait."""
+    points = workspace.shading.asking
+    if points.filled[0] == 0:
+        return
+    spread_out(points)
+    spread_axes(points)
+    for lane in range(WIDTH):
+        points.spread[BASES_OF + lane], points.spread[RAYS + lane] = 0.0, 1.0
+    ask_all(view, path, light, workspace, records, points, 0)
+    points.filled[0] = 0
 
 
 @njit(**ACCESS)
 def store_records(
-    light: Light, records: Records, workspace: SurveyWorkspace, patch: Patch, part: int
+    light: Light, records: Records, workspace: SurveyWorkspace, part: int
 ) -> None:
     """Make records of the sums of a cell."""
-    shading, cell = workspace.shading, cell_in(records, patch, part)
+    shading, cell = workspace.shading, workspace.cells[part]
     for group in range(workspace.found[part]):
         spot, count = records.spots[group, cell], records.counts[BASES, group, cell]
         if count == 0.0:
@@ -400,21 +457,37 @@ def survey_patch(
     workspace: SurveyWorkspace,
     patch: Patch,
 ) -> None:
-    """Make the records of the cells of a patch."""
-    shading = workspace.shading
-    workspace.found[:] = 0
+    """Send the rays of a patch."""
+    points = workspace.shading.points
+    begin_patch(records, workspace, patch)
     for first in range(0, POINTS, WIDTH):
         look_at_patch(view, path, light, shot, workspace, patch, first)
         put_points(light, shot, workspace, patch, first)
-        if shading.points.filled[0] > 0:
-            spread_out(shading.points)
-            ask_around(view, path, light, workspace, records, patch)
-            add_spots(light, shot, records, workspace, patch)
-            shading.points.filled[0] = 0
-    if shading.waiting.filled[0] > 0:
-        add_sunlight(view, path, light, shading.waiting, shading.sums)
-    for part in range(CELLS if patch[2] == COARSE else 1):
-        store_records(light, records, workspace, patch, part)
+        if points.filled[0] > 0:
+            spread_out(points)
+            spread_axes(points)
+            each, tops = deal_rays(light, points, patch)
+            ask_around(view, path, light, workspace, records, patch, each, tops)
+            add_spots(light, shot, records, workspace, tops)
+            points.filled[0] = 0
+
+
+@njit(**{**ACCESS, "forceinline": False})
+def end_parts(
+    view: SceneView,
+    path: Path,
+    light: Light,
+    records: Records,
+    workspace: SurveyWorkspace,
+    parts: int,
+) -> None:
+    """Make the records of the parts that were worked through together."""
+    shading = workspace.shading
+    ask_coats(view, path, light, workspace, records)
+    add_waiting(view, path, light, shading.sunward, shading.sums)
+    add_waiting(view, path, light, shading.skyward, shading.sums)
+    for part in range(parts):
+        store_records(light, records, workspace, part)
 
 
 @njit(**ACCESS)
@@ -441,9 +514,12 @@ def survey(
     total = (records.down + 1) // 2 * across
     first = claim(claims) * CHUNK
     while first < total:
+        parts = 0
         for number in range(first, min(first + CHUNK, total)):
-            patch = (number // across * side, number % across * side, COARSE)
+            patch = (number // across * side, number % across * side, COARSE, parts)
             survey_patch(view, path, light, shot, records, workspace, patch)
+            parts += CELLS
+        end_parts(view, path, light, records, workspace, parts)
         first = claim(claims) * CHUNK
 
 
@@ -470,13 +546,17 @@ def refine(
     """Make the records of cells anew, of all of their rays, where light changes within them."""
     workspace = new_survey_workspace(len(light.sun), len(light.base))
     choose_words(light, workspace)
-    total, chunk = records.down * records.across, CHUNK * CELLS
-    first = claim(claims) * chunk
+    total = records.down * records.across
+    first = claim(claims) * PARTS
     while first < total:
-        for cell in range(first, min(first + chunk, total)):
+        parts = 0
+        for cell in range(first, min(first + PARTS, total)):
             if is_near(records, cell):
                 records.spots[:, cell] = 0.0
                 records.counts[:, :, cell] = 0.0
                 top, left = SIDE * (cell // records.across), SIDE * (cell % records.across)
-                survey_patch(view, path, light, shot, records, workspace, (top, left, FINE))
-        first = claim(claims) * chunk
+                patch = (top, left, FINE, parts)
+                survey_patch(view, path, light, shot, records, workspace, patch)
+                parts += 1
+        end_parts(view, path, light, records, workspace, parts)
+        first = claim(claims) * PARTS

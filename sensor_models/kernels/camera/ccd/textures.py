@@ -161,6 +161,8 @@ def wrapped(place: int, count: int, how: int) -> int:
     if how == MIRROR:
         folded = place % (2 * count)
         return folded if folded < count else 2 * count - 1 - folded
+    if -count <= place < 2 * count:  # as a rule, and a division takes longer
+        return place + count if place < 0 else (place - count if place >= count else place)
     return place % count
 
 
@@ -197,15 +199,13 @@ def fraction(place: float) -> float:
 
 
 @njit(**ACCESS)
-def offset_of(number: int, count: int) -> float:
-    """Where one of several looks lies in a pixel from -1/2 to 1/2.
+def apart(count: int) -> float:
+    """How far apart several looks lie in a pixel from -1/2 to 1/2.
 
     They are spread a little further than evenly, so that their variance is that of the whole pixel:
     their mean then leaves as much of fine detail as the mean over the pixel does.
     """
-    if count == 1:
-        return 0.0
-    return ((number + 0.5) / count - 0.5) * count / math.sqrt(count * count - 1.0)
+    return 0.0 if count == 1 else 1.0 / math.sqrt(count * count - 1.0)
 
 
 @njit(**{**ACCESS, "forceinline": False})
@@ -226,8 +226,8 @@ def texel_at(
     along_v = f[4] * long[0] + f[5] * long[1] + f[6] * long[2]
     across_u = f[0] * short[0] + f[1] * short[1] + f[2] * short[2]
     across_v = f[4] * short[0] + f[5] * short[1] + f[6] * short[2]
-    one = math.hypot(along_u * columns, along_v * rows)
-    other = math.hypot(across_u * columns, across_v * rows)
+    one = math.sqrt((along_u * columns) ** 2 + (along_v * rows) ** 2)
+    other = math.sqrt((across_u * columns) ** 2 + (across_v * rows) ** 2)
     if other > one:
         one, other = other, one
         along_u, along_v, across_u, across_v = across_u, across_v, along_u, along_v
@@ -239,18 +239,20 @@ def texel_at(
     level = min(int(depth), max(last - 1, 0))
     share = depth - level
     red = green = blue = 0.0
-    for number in range(looks * lanes):
-        off = offset_of(number // lanes, looks)
-        beside = offset_of(number % lanes, lanes)
-        p = u + off * along_u + beside * across_u
-        q = v + off * along_v + beside * across_v
-        r, g, b = bilinear(textures, texture, level, p, q)
-        if share > 0.0:
-            x, y, z = bilinear(textures, texture, level + 1, p, q)
-            r, g, b = r + share * (x - r), g + share * (y - g), b + share * (z - b)
-        red, green, blue = red + r, green + g, blue + b
-    count = looks * lanes
-    return red / count, green / count, blue / count
+    step, aside = apart(looks), apart(lanes)
+    for number in range(looks):
+        off = (number - 0.5 * (looks - 1)) * step
+        for lane in range(lanes):
+            beside = (lane - 0.5 * (lanes - 1)) * aside
+            p = u + off * along_u + beside * across_u
+            q = v + off * along_v + beside * across_v
+            r, g, b = bilinear(textures, texture, level, p, q)
+            if share > 0.0:
+                x, y, z = bilinear(textures, texture, level + 1, p, q)
+                r, g, b = r + share * (x - r), g + share * (y - g), b + share * (z - b)
+            red, green, blue = red + r, green + g, blue + b
+    share = 1.0 / (looks * lanes)
+    return red * share, green * share, blue * share
 
 
 @njit(**ACCESS)

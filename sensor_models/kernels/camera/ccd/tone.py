@@ -25,6 +25,10 @@ Floats = NDArray[np.float64]
 POWER, SRGB = 0, 1
 #: Pixels that a thread claims at once.
 CHUNK = 4096
+#: Parts of full scale, evenly spread over its root, most of which have one number throughout: the
+#: curve is looked up there, as a power takes as long as all else. What rounding may move over the
+#: end of a part, as a share; and what stands for a part whose number changes.
+PARTS, SLACK, CHANGES = 4096, 1e-12, -1
 
 
 class Tone(NamedTuple):
@@ -49,6 +53,25 @@ def toned(tone: Tone, share: float) -> float:
     return float(math.floor(tone.largest * q + 0.5))
 
 
+@njit(**ACCESS)
+def tabulate(tone: Tone, known: NDArray[np.int32]) -> None:
+    """Write the number of each part of full scale, or ``CHANGES``."""
+    for part in range(PARTS + 1):
+        least, most = (part / PARTS) ** 2, ((part + 1) / PARTS) ** 2
+        first, last = toned(tone, least * (1.0 - SLACK)), toned(tone, most * (1.0 + SLACK))
+        known[part] = int(first) if first == last else CHANGES
+
+
+@njit(**ACCESS)
+def number_of(tone: Tone, known: NDArray[np.int32], share: float) -> np.uint16:
+    """As ``toned``, by the parts that are known, if any are."""
+    if len(known) > 0:
+        found = known[int(math.sqrt(min(max(share, 0.0), 1.0)) * PARTS)]
+        if found != CHANGES:
+            return np.uint16(found)
+    return np.uint16(toned(tone, share))
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def grade(
     claims: NDArray[np.int64],
@@ -58,6 +81,10 @@ def grade(
 ) -> None:
     """The numbers of all pixels, (pixels, channels)."""
     channels = counted.shape[1]
+    # So that small pictures do not wait for a table that they hardly need.
+    known = np.empty(PARTS + 1 if counted.size > 4 * PARTS else 0, np.int32)
+    if len(known) > 0:
+        tabulate(tone, known)
     first = claim(claims) * CHUNK
     while first < len(counted):
         for pixel in range(first, min(first + CHUNK, len(counted))):
@@ -66,5 +93,5 @@ def grade(
                 for other in range(channels):
                     above = tone.gains[other] * (np.float64(counted[pixel, other]) - tone.black)
                     total += tone.matrix[channel, other] * min(above, 1.0)
-                numbers[pixel, channel] = np.uint16(toned(tone, total))
+                numbers[pixel, channel] = number_of(tone, known, total)
         first = claim(claims) * CHUNK
