@@ -95,10 +95,10 @@ from sensor_models.kernels.light.tree import (
     Tree,
     arrive,
     branches_left,
-    go_on,
     new_tree,
     put_branch,
     set_out,
+    take_off,
     trace,
 )
 from sensor_models.kernels.math.philox import uniform
@@ -374,7 +374,7 @@ def put_point(
             dress(view, light.textures, points, place, ids[row, OWNER], face, width)
 
 
-@njit(**{**ACCESS, "forceinline": False})
+@njit(**ACCESS)
 def take_in(
     view: SceneView,
     path: Path,
@@ -383,41 +383,36 @@ def take_in(
     shot: Shot,
     workspace: Workspace,
     picture: Picture,
-    sink: Sink,
     corner: tuple[int, int],
     sample: int,
+    row: int,
 ) -> None:
-    """Make light of what has arrived."""
-    arrivals, points = workspace.tree.arrivals, workspace.shading.points
-    more = 1 if light.textures.is_mapped else 0  # a surface that is half a metal is two points
-    for row in range(arrivals.filled[0]):
-        lane, node, kind = arrivals.ids[row, RAY], arrivals.ids[row, NODE], arrivals.ids[row, KIND]
-        medium = arrivals.ids[row, MEDIUM]
-        hazy = medium < shot.scene_media and path.media[medium, ABSORPTION] > 0.0
-        if kind != FROM_SURFACE and kind != MISSED and not hazy:
-            continue
-        mirrored = color_way(path, light, workspace, lane, node, arrivals.numbers[row, WEIGHT])
-        if kind == MISSED:
-            along = triple(arrivals.numbers, row, ALONG_X)
-            add_sky(light, workspace, lane, along, hazy, mirrored)
-        elif kind != FROM_SURFACE:
-            add_haze(path, light, workspace, row, lane)
-        else:
-            material = arrivals.ids[row, MATERIAL]
-            workspace.met[lane, node] = material
-            pixel = pixel_of(shot, corner, lane)
-            if node == 0 and sample == 0 and picture.distance.size:
-                describe(workspace, picture, row, lane, pixel)
-            if path.surfaces[material, SURFACE_KIND] != DIELECTRIC:
-                number = (pixel << SAMPLE_BITS) + sample
-                draw = (number << NODE_BITS) + node
-                put_point(view, light, records, shot, workspace, row, lane, draw)
-            if points.filled[0] >= WIDTH - more:
-                light_points(view, path, light, workspace.shading, sink, workspace.glow)
-    arrivals.filled[0] = 0
+    """Make light of an arrival."""
+    arrivals = workspace.tree.arrivals
+    lane, node, kind = arrivals.ids[row, RAY], arrivals.ids[row, NODE], arrivals.ids[row, KIND]
+    medium = arrivals.ids[row, MEDIUM]
+    hazy = medium < shot.scene_media and path.media[medium, ABSORPTION] > 0.0
+    if kind != FROM_SURFACE and kind != MISSED and not hazy:
+        return
+    mirrored = color_way(path, light, workspace, lane, node, arrivals.numbers[row, WEIGHT])
+    if kind == MISSED:
+        along = triple(arrivals.numbers, row, ALONG_X)
+        add_sky(light, workspace, lane, along, hazy, mirrored)
+    elif kind != FROM_SURFACE:
+        add_haze(path, light, workspace, row, lane)
+    else:
+        material = arrivals.ids[row, MATERIAL]
+        workspace.met[lane, node] = material
+        pixel = pixel_of(shot, corner, lane)
+        if node == 0 and sample == 0 and picture.distance.size:
+            describe(workspace, picture, row, lane, pixel)
+        if path.surfaces[material, SURFACE_KIND] != DIELECTRIC:
+            number = (pixel << SAMPLE_BITS) + sample
+            draw = (number << NODE_BITS) + node
+            put_point(view, light, records, shot, workspace, row, lane, draw)
 
 
-@njit(**{**ACCESS, "forceinline": False})
+@njit(**ACCESS)
 def expose_tile(
     view: SceneView,
     path: Path,
@@ -432,6 +427,8 @@ def expose_tile(
 ) -> None:
     """Trace all rays of the pixels of a tile."""
     corner, tree, glow = corner_of(shot, tile), workspace.tree, workspace.glow
+    points = workspace.shading.points
+    most = WIDTH - 1 if light.textures.is_mapped else WIDTH  # half a metal is two points
     glow[:] = 0.0
     for sample in range(shot.samples):
         for lane in range(WIDTH):
@@ -445,14 +442,22 @@ def expose_tile(
                     picture.entity[pixel] = picture.label[pixel] = -1
                     picture.owner[pixel] = picture.material[pixel] = -1
         set_rays(view, tree.packet, path.most_range)
-        trace(view, tree)
-        arrive(view, path, tree)
-        take_in(view, path, light, records, shot, workspace, picture, sink, corner, sample)
-        while branches_left(tree) > 0:
-            go_on(view, path, tree)
-            take_in(view, path, light, records, shot, workspace, picture, sink, corner, sample)
-        if workspace.shading.points.filled[0] > 0:
-            light_points(view, path, light, workspace.shading, sink, glow)
+        begun = False
+        while not begun or branches_left(tree) > 0:
+            if begun:
+                take_off(view, path, tree)
+            begun = True
+            trace(view, tree)
+            arrive(view, path, tree)
+            last, arrived = branches_left(tree) == 0, tree.arrivals.filled[0]
+            # One call of each function: their arguments take longer than many a line of them.
+            for row in range(arrived + 1):
+                if row < arrived:
+                    take_in(view, path, light, records, shot, workspace, picture, corner, sample, row)
+                waiting = points.filled[0]
+                if waiting >= most or (last and row == arrived and waiting > 0):
+                    light_points(view, path, light, workspace.shading, sink, glow)
+            tree.arrivals.filled[0] = 0
     store_light(shot, workspace, corner, picture)
 
 

@@ -44,6 +44,7 @@ from sensor_models.kernels.camera.ccd.textures import (
     Textures,
     combined,
     ellipse_of,
+    pictures_of,
     reflect_as,
     texel_at,
     to_mesh,
@@ -85,26 +86,26 @@ def dress(
     long, short = ellipse_of(along, normal, width)
     long = (dot(first, long), dot(second, long), dot(third, long))
     short = (dot(first, short), dot(second, short), dot(third, short))
-    pictures, base = textures.of_face[face], points.base[place]
+    pictures, base, shown = textures.of_face[face], points.base[place], pictures_of(textures)
     if pictures[COLORS] >= 0:
-        color = texel_at(textures, pictures[COLORS], face, at, long, short)
+        color = texel_at(shown, pictures[COLORS], face, at, long, short)
         reflect_as(textures, material, color, base)
     if not textures.is_mapped:
         return
     metal = 1.0 if textures.is_metal[material] else 0.0
     slopes, maps = points.surface[place, SLOPE_SQUARED], max(pictures[ROUGHNESS], pictures[NORMALS])
     if pictures[ROUGHNESS] >= 0:
-        rough, share, told = texel_at(textures, pictures[ROUGHNESS], face, at, long, short)
+        rough, share, told = texel_at(shown, pictures[ROUGHNESS], face, at, long, short)
         slopes = max(rough, SMOOTHEST) if told < 1.5 or told > 2.5 else slopes
         metal = min(max(share, 0.0), 1.0) if told > 1.5 else metal
     if pictures[NORMALS] >= 0:
-        x, y, z = texel_at(textures, pictures[NORMALS], face, at, long, short)
+        x, y, z = texel_at(shown, pictures[NORMALS], face, at, long, short)
         length = min(math.sqrt(x * x + y * y + z * z), 1.0)
         if length > 0.0:
             slopes += 2.0 * (1.0 - length) / length
             bend(textures, points, place, face, (first, second, third), (x, y, z))
     if pictures[EMISSION] >= 0:
-        light = texel_at(textures, pictures[EMISSION], face, at, long, short)
+        light = texel_at(shown, pictures[EMISSION], face, at, long, short)
         glow_as(textures, light, points, place)
     if maps >= 0 or (metal > 0.0 and pictures[COLORS] >= 0):
         if pictures[COLORS] < 0:

@@ -192,7 +192,7 @@ def of_the_sun(
     return top * c_l, base * first * c_l, base * second * c_l
 
 
-@njit(**{**ACCESS, "forceinline": False})
+@njit(**ACCESS)
 def add_sun(
     view: SceneView, path: Path, light: Light, shading: ShadingWorkspace, glow: Floats
 ) -> None:
@@ -346,7 +346,7 @@ def put_off(
                 ask_around(view, path, light, shading, sink)
 
 
-@njit(**{**ACCESS, "forceinline": False})
+@njit(**ACCESS)
 def light_points(
     view: SceneView,
     path: Path,

@@ -46,6 +46,15 @@ COLORS, ROUGHNESS, NORMALS, EMISSION = range(4)
 MAPS = 4
 
 
+class Pictures(NamedTuple):
+    """What is needed of ``Textures`` to look at a picture: arguments take time, too."""
+
+    texels: NDArray[np.float32]
+    levels: NDArray[np.int64]
+    known: NDArray[np.int64]
+    faces: Floats
+
+
 class Textures(NamedTuple):
     """The textures of a scene."""
 
@@ -167,7 +176,13 @@ def wrapped(place: int, count: int, how: int) -> int:
 
 
 @njit(**ACCESS)
-def bilinear(textures: Textures, texture: int, level: int, u: float, v: float) -> Triple:
+def pictures_of(textures: Textures) -> Pictures:
+    """The part of textures that looks at pictures."""
+    return Pictures(textures.texels, textures.levels, textures.known, textures.faces)
+
+
+@njit(**ACCESS)
+def bilinear(textures: Pictures, texture: int, level: int, u: float, v: float) -> Triple:
     """The texel at a place of a level, between the middles of texels."""
     known = textures.known[texture]
     start, rows, columns = textures.levels[known[FIRST_LEVEL] + level]
@@ -210,7 +225,7 @@ def apart(count: int) -> float:
 
 @njit(**{**ACCESS, "forceinline": False})
 def texel_at(
-    textures: Textures, texture: int, row: int, at: Triple, long: Triple, short: Triple
+    textures: Pictures, texture: int, row: int, at: Triple, long: Triple, short: Triple
 ) -> Triple:
     """What a pixel sees of a texture on a face, by the axes of its ellipse."""
     f = textures.faces[row]
