@@ -59,7 +59,7 @@ from sensor_models.camera.ccd.sharing import SharedLight, unshared
 from sensor_models.camera.ccd.thermal import Heat, ThermalParameters, check_thermal
 from sensor_models.camera.lens import kernel_lens, unit_rays
 from sensor_models.core.random import stream_key
-from sensor_models.kernels.camera.ccd import aberrations, chip, exposure
+from sensor_models.kernels.camera.ccd import aberrations, chip, exposure, shots
 from sensor_models.kernels.camera.ways import Lens
 from sensor_models.kernels.light.paths import LIMITS
 from sensor_models.light.scenery import Scenery
@@ -289,11 +289,11 @@ class CcdCamera:
     def _traced(
         self,
         rays: RayScene,
-        shot: exposure.Shot,
+        shot: shots.Shot,
         frame: int,
         moving: MovingBodies | None,
         shares: bool,
-    ) -> tuple[exposure.Picture, NDArray[np.int64]]:
+    ) -> tuple[shots.Picture, NDArray[np.int64]]:
         """What the rays of a frame see, and what limits cut off."""
         scenery, lighting, key = self.scenery(rays), self.lighting, self._keys[0]
         pixels = shot.rows * shot.columns
@@ -404,14 +404,14 @@ class CcdCamera:
         time: float,
         media: int,
         moving: MovingBodies | None,
-    ) -> exposure.Shot:
+    ) -> shots.Shot:
         optics, duration = self.optics, self.duration(time)
         inside = np.full((len(poses), len(rays.scene.volumes)), -1, np.int32)
         if inside.size:
             times = np.linspace(0.0, 1.0, len(poses))
             inside = rays.volumes_at(poses[:, 9:], bodies=moving, times=times)
         blurred = self.picture.motion_samples > 1
-        return exposure.Shot(
+        return shots.Shot(
             rows=optics.height * optics.sample_factor,
             columns=optics.width * optics.sample_factor,
             samples=self.picture.motion_samples,
@@ -472,8 +472,6 @@ def _some(image: NDArray[Any], step: int) -> NDArray[Any]:
     return image[step // 2 :: step, step // 2 :: step]
 
 
-def _new_picture(pixels: int, bands: int) -> exposure.Picture:
+def _new_picture(pixels: int, bands: int) -> shots.Picture:
     ids: list[Any] = [np.empty(pixels, np.int32) for _ in range(4)]
-    return exposure.Picture(
-        np.zeros((pixels, bands), np.float32), np.empty(pixels, np.float32), *ids
-    )
+    return shots.Picture(np.zeros((pixels, bands), np.float32), np.empty(pixels, np.float32), *ids)

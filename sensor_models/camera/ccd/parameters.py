@@ -18,7 +18,7 @@ from sensor_models.core.quantities import (
     real,
     string,
 )
-from sensor_models.kernels.camera.ccd.exposure import MOST_SAMPLES
+from sensor_models.kernels.camera.ccd.shots import MOST_SAMPLES
 
 MOST_BANDS = 6
 #: Rays of one frame, before the trees of each.

@@ -3,9 +3,9 @@
 import numpy as np
 
 from sensor_models.kernels.camera.ccd import shared, survey
-from sensor_models.kernels.camera.ccd.exposure import Shot
 from sensor_models.kernels.camera.ccd.lights import Light
 from sensor_models.kernels.camera.ccd.shared import GROUPS, SIDE, SPOT, Records
+from sensor_models.kernels.camera.ccd.shots import Shot
 from sensor_models.kernels.light.paths import Path
 from sensor_models.kernels.tracing.scene_view import SceneView
 from sensor_models.scene.tracing import RayScene

@@ -11,11 +11,7 @@ a pixel keeps one number for each band.
 W is what is left on the way to the camera: of the tree, and the colours of glass and metal. In a
 mirror whose sun is in its highlight (``shading``) the sun is not seen a second time.
 
-Rows may be exposed one after the other, and a ray is sent within the exposure of its row: ray k of
-m at (k + a draw) / m of it, the only one of a pixel at its beginning.
-
-Source: PHYSICS-2, 32.3 and 32.5. Deviation: a single ray is not spread over the exposure, which
-would be noise instead of blur.
+Source: PHYSICS-2, 32.3 and 32.5.
 """
 
 import math
@@ -26,6 +22,16 @@ from numpy.typing import NDArray
 
 from sensor_models.kernels.camera.ccd.lights import Light, sky_share
 from sensor_models.kernels.camera.ccd.looks import dress
+from sensor_models.kernels.camera.ccd.meetings import (
+    MEETS,
+    MISSES,
+    Meeting,
+    arrived,
+    describe,
+    describe_none,
+    met_at_once,
+    sort_out,
+)
 from sensor_models.kernels.camera.ccd.points import (
     ALONG_OF,
     DRAW_OF,
@@ -57,27 +63,28 @@ from sensor_models.kernels.camera.ccd.shared import (
     look_up,
     put_spot,
 )
+from sensor_models.kernels.camera.ccd.shots import (
+    MOST_NODES,
+    NODE_BITS,
+    SAMPLE_BITS,
+    Picture,
+    Shot,
+    aim,
+    blend_pose,
+)
 from sensor_models.kernels.camera.ccd.textures import texture_of
 from sensor_models.kernels.camera.layout import corner_of, pixel_of, tiles_of
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light.arrivals import (
     ALONG_X,
-    ENTITY,
     FROM_SURFACE,
     KIND,
-    LABEL,
     MATERIAL,
     MEDIUM,
     MISSED,
     NODE,
-    NORMAL_X,
-    OPTICAL,
-    OWNER,
-    PLACE_X,
-    PRIMITIVE,
     RAY,
     STRENGTH,
-    TIME,
     WEIGHT,
 )
 from sensor_models.kernels.light.media import ABSORPTION, transmission
@@ -96,56 +103,19 @@ from sensor_models.kernels.light.tree import (
     arrive,
     branches_left,
     new_tree,
-    put_branch,
     set_out,
     take_off,
     trace,
 )
-from sensor_models.kernels.math.philox import uniform
 from sensor_models.kernels.tracing.embree import WIDTH
-from sensor_models.kernels.tracing.packets import ACCESS, Triple, drop_ray
+from sensor_models.kernels.tracing.packets import ACCESS, ALONG, PLACE, SENT, VALID, Triple
 from sensor_models.kernels.tracing.rays import claim, set_rays
 from sensor_models.kernels.tracing.scene_view import SceneView
-from sensor_models.kernels.tracing.sensor_poses import rotate
 
 Floats = NDArray[np.float64]
 
 #: Tiles that a thread claims at once.
 CHUNK = 16
-#: Bits of the numbers that draws go by: nodes of a tree, rays of a pixel.
-NODE_BITS, SAMPLE_BITS = 10, 6
-#: Nodes of a tree of the greatest depth.
-MOST_NODES = 2**NODE_BITS
-MOST_SAMPLES = 2**SAMPLE_BITS
-
-
-class Shot(NamedTuple):
-    """When and where rays of a frame start and go."""
-
-    rows: int  # of pixels
-    columns: int  # of pixels
-    samples: int  # rays of each pixel
-    factor: int  # rows that are exposed together
-    directions: Floats  # (pixels, 3), unit vectors in the sensor frame
-    poses: Floats  # (knots, 12), evenly over the frame, one for a camera at rest
-    inside: NDArray[np.int32]  # (knots, volumes): what the camera is in
-    row_share: float  # of the frame, from the beginning of a row to that of the next
-    exposed_share: float  # of the frame, that a row is exposed
-    response: Floats  # (bands, wavelengths): of radiance
-    key: NDArray[np.uint64]  # of the instants
-    cell: float  # rad, that a ray stands for, across
-    scene_media: int  # rows of ``Path.media`` that are no insides of materials
-
-
-class Picture(NamedTuple):
-    """What the pixels see, (pixels,) each; an array without pixels is not wanted."""
-
-    light: NDArray[np.float32]  # (pixels, bands)
-    distance: NDArray[np.float32]  # of the first surface, m; inf for none
-    entity: NDArray[np.int32]  # -1 for none
-    label: NDArray[np.int32]  # semantic label, -1 for none
-    owner: NDArray[np.int32]  # of the facet, -1 for none
-    material: NDArray[np.int32]  # of the facet
 
 
 class Workspace(NamedTuple):
@@ -159,6 +129,8 @@ class Workspace(NamedTuple):
     met: NDArray[np.int64]  # (WIDTH, MOST_NODES): materials at the nodes of their trees
     tint: Floats  # (wavelengths,): share of the light that the present way leaves
     starts: Floats  # (WIDTH, 3): where the rays start, m
+    ends: NDArray[np.int64]  # (WIDTH,): what becomes of the rays of a packet (``sort_out``), and
+    left: Floats  # (WIDTH,): what is left of their light where they meet a surface
     spot: Floats  # (SPOT,): the present point, for ``shared``
 
 
@@ -174,61 +146,10 @@ def new_workspace(wavelengths: int, materials: int) -> Workspace:
         np.zeros((WIDTH, MOST_NODES), np.int64),
         np.ones(wavelengths),
         np.zeros((WIDTH, 3)),
+        np.zeros(WIDTH, np.int64),
+        np.zeros(WIDTH),
         np.zeros(SPOT),
     )
-
-
-@njit(**ACCESS)
-def blend_pose(poses: Floats, share: float, pose: Floats) -> int:
-    """Write the pose at a share of the frame; returns the knot before it."""
-    spans = len(poses) - 1
-    if spans == 0:
-        for k in range(12):
-            pose[k] = poses[0, k]
-        return 0
-    knot = min(max(int(share * spans), 0), max(spans - 1, 0))
-    part = share * spans - knot if spans > 0 else 0.0
-    after = min(knot + 1, spans)
-    for k in range(12):
-        pose[k] = poses[knot, k] + part * (poses[after, k] - poses[knot, k])
-    return knot
-
-
-@njit(**ACCESS)
-def instant_of(shot: Shot, light: Light, pixel: int, sample: int) -> float:
-    """When a ray of a pixel is sent, as a share of the frame."""
-    if shot.row_share == 0.0 and (shot.samples == 1 or shot.exposed_share == 0.0):
-        return 0.0
-    row = pixel // shot.columns // shot.factor
-    begun: float = row * shot.row_share
-    if shot.samples == 1 or shot.exposed_share == 0.0:
-        return begun
-    draw = uniform(shot.key, light.frame, (pixel << SAMPLE_BITS) + sample)
-    return float(begun + (sample + draw) / shot.samples * shot.exposed_share)
-
-
-@njit(**ACCESS)
-def aim_at(
-    path: Path,
-    light: Light,
-    shot: Shot,
-    workspace: Workspace,
-    pose: Floats,
-    lane: int,
-    pixel: int,
-    sample: int,
-) -> None:
-    """Put a ray of a pixel into the packet."""
-    time = instant_of(shot, light, pixel, sample)
-    knot = blend_pose(shot.poses, time, pose)
-    d = shot.directions
-    along = rotate(pose, (d[pixel, 0], d[pixel, 1], d[pixel, 2]))
-    origin = (pose[9], pose[10], pose[11])
-    for k in range(3):
-        workspace.starts[lane, k] = origin[k]
-    number = (pixel << SAMPLE_BITS) + sample
-    set_out(path, workspace.tree, lane, lane, number, origin, along, 1.0, time, shot.inside, knot)
-    put_branch(workspace.tree, lane)
 
 
 @njit(**ACCESS)
@@ -273,49 +194,35 @@ def add_sky(
 
 
 @njit(**ACCESS)
-def add_haze(path: Path, light: Light, workspace: Workspace, row: int, lane: int) -> None:
+def add_haze(light: Light, workspace: Workspace, lane: int, share: float) -> None:
     """Add the light that a segment of a medium scatters to the camera."""
-    numbers, medium = workspace.tree.arrivals.numbers, workspace.tree.arrivals.ids[row, MEDIUM]
-    share = 1.0 - transmission(path.media[medium, ABSORPTION], numbers[row, STRENGTH])
     for k in range(len(workspace.tint)):
         workspace.glow[lane, k] += share * workspace.tint[k] * light.sky[k]
 
 
 @njit(**ACCESS)
-def describe(workspace: Workspace, picture: Picture, row: int, lane: int, pixel: int) -> None:
-    """Write which surface a pixel sees first."""
-    numbers, ids = workspace.tree.arrivals.numbers, workspace.tree.arrivals.ids
-    square = 0.0
-    for k in range(3):
-        square += (numbers[row, PLACE_X + k] - workspace.starts[lane, k]) ** 2
-    picture.distance[pixel] = math.sqrt(square)
-    picture.entity[pixel], picture.label[pixel] = ids[row, ENTITY], ids[row, LABEL]
-    picture.owner[pixel], picture.material[pixel] = ids[row, OWNER], ids[row, MATERIAL]
-
-
-@njit(**ACCESS)
 def take_shared(
-    light: Light, records: Records, shot: Shot, workspace: Workspace, row: int, place: int
+    light: Light,
+    records: Records,
+    shot: Shot,
+    workspace: Workspace,
+    meeting: Meeting,
+    place: int,
 ) -> None:
     """Take the light around a point from what neighbours share, as far as they know of it."""
-    numbers, points, spot = (
-        workspace.tree.arrivals.numbers,
-        workspace.shading.points,
-        workspace.spot,
-    )
+    points, spot = workspace.shading.points, workspace.spot
     pixel = points.ids[place, PIXEL_OF]
     down, across = pixel // shot.columns, pixel % shot.columns
     material = points.ids[place, MATERIAL_OF]
     surface = surface_at(light.surfaces, material)
-    points.numbers[place, SHARE_OF] = numbers[row, WEIGHT]
+    points.numbers[place, SHARE_OF] = meeting.weight
     if surface[SURFACE_KIND] == TABULATED:  # what it sends depends on where each ray comes from
         return
     points.numbers[place, SHARE_OF] *= OWN_SHARE
     coated = surface[SURFACE_KIND] != LAMBERT
-    size, least = SIDE * shot.cell * numbers[row, OPTICAL], OWN_SHARE * light.rays
-    there, normal = triple(numbers, row, PLACE_X), triple(numbers, row, NORMAL_X)
+    size, least = SIDE * shot.cell * meeting.optical, OWN_SHARE * light.rays
     coat, lobe = (material + 1, math.sqrt(surface[SLOPE_SQUARED])) if coated else (0, 0.0)
-    put_spot(spot, there, normal, size, coat, lobe)
+    put_spot(spot, meeting.place, meeting.normal, size, coat, lobe)
     points.known[place] = look_up(records, down, across, BASES, least, spot, points.around[place])
     if coated:
         points.shown[place] = look_up(records, down, across, TOPS, least, spot, points.onto[place])
@@ -328,34 +235,26 @@ def put_point(
     records: Records,
     shot: Shot,
     workspace: Workspace,
-    row: int,
+    meeting: Meeting,
     lane: int,
     draw: int,
 ) -> None:
     """Have a surface wait for its light."""
-    numbers, ids, points = (
-        workspace.tree.arrivals.numbers,
-        workspace.tree.arrivals.ids,
-        workspace.shading.points,
-    )
+    points, material = workspace.shading.points, meeting.material
     place = points.filled[0]
     points.filled[0] = place + 1
-    square = 0.0
     for k in range(3):
-        points.numbers[place, PLACE_OF + k] = numbers[row, PLACE_X + k]
-        points.numbers[place, NORMAL_OF + k] = numbers[row, NORMAL_X + k]
-        points.numbers[place, ALONG_OF + k] = numbers[row, ALONG_X + k]
-        square += (numbers[row, PLACE_X + k] - workspace.starts[lane, k]) ** 2
-    points.numbers[place, TIME_OF] = numbers[row, TIME]
-    points.numbers[place, LENGTH_OF] = math.sqrt(square)
+        points.numbers[place, PLACE_OF + k] = meeting.place[k]
+        points.numbers[place, NORMAL_OF + k] = meeting.normal[k]
+        points.numbers[place, ALONG_OF + k] = meeting.along[k]
+    points.numbers[place, TIME_OF], points.numbers[place, LENGTH_OF] = meeting.time, meeting.length
     points.numbers[place, SHARE_OF] = 1.0
-    points.ids[place, RAY_OF], points.ids[place, MATERIAL_OF] = lane, ids[row, MATERIAL]
+    points.ids[place, RAY_OF], points.ids[place, MATERIAL_OF] = lane, material
     points.ids[place, DRAW_OF], points.ids[place, SUM_OF] = draw, place
     points.ids[place, PIXEL_OF] = draw >> (NODE_BITS + SAMPLE_BITS)
     points.known[place] = points.shown[place] = False
     if records.across > 0:
-        take_shared(light, records, shot, workspace, row, place)
-    material = ids[row, MATERIAL]
+        take_shared(light, records, shot, workspace, meeting, place)
     for k in range(len(workspace.tint)):
         points.tint[place, k] = workspace.tint[k]
         points.base[place, k] = light.base[material, k]
@@ -368,48 +267,139 @@ def put_point(
         for k in range(len(workspace.tint)):
             points.emission[place, k] = light.emission[material, k]
     if light.textures.there:
-        face = texture_of(light.textures, ids[row, OWNER], ids[row, PRIMITIVE])
+        face = texture_of(light.textures, meeting.owner, meeting.primitive)
         if face >= 0:
-            width = shot.cell * numbers[row, OPTICAL]
-            dress(view, light.textures, points, place, ids[row, OWNER], face, width)
+            width = shot.cell * meeting.optical
+            dress(view, light.textures, points, place, meeting.owner, face, width)
 
 
 @njit(**ACCESS)
-def take_in(
+def follow(
+    path: Path,
+    shot: Shot,
+    workspace: Workspace,
+    pose: Floats,
+    corner: tuple[int, int],
+    sample: int,
+) -> None:
+    """Begin the trees of the rays of a tile that are in the packet."""
+    tree = workspace.tree
+    rays = tree.packet.doubles
+    for lane in range(WIDTH):
+        if tree.packet.words[VALID + lane] == 0:
+            continue
+        pixel = pixel_of(shot, corner, lane)
+        time, knot = rays[SENT + lane], 0
+        if len(shot.poses) > 1:
+            knot = blend_pose(shot.poses, time, pose)
+        origin = (rays[PLACE + lane], rays[PLACE + WIDTH + lane], rays[PLACE + 2 * WIDTH + lane])
+        along = (rays[ALONG + lane], rays[ALONG + WIDTH + lane], rays[ALONG + 2 * WIDTH + lane])
+        number = (pixel << SAMPLE_BITS) + sample
+        set_out(path, tree, lane, lane, number, origin, along, 1.0, time, shot.inside, knot)
+
+
+@njit(**ACCESS)
+def take_in(path: Path, light: Light, shot: Shot, workspace: Workspace, row: int) -> bool:
+    """Make light of an arrival that is from no surface; whether it is from one that is opaque."""
+    arrivals = workspace.tree.arrivals
+    lane, node, kind = arrivals.ids[row, RAY], arrivals.ids[row, NODE], arrivals.ids[row, KIND]
+    medium = arrivals.ids[row, MEDIUM]
+    hazy = medium < shot.scene_media and path.media[medium, ABSORPTION] > 0.0
+    if kind != FROM_SURFACE and kind != MISSED and not hazy:
+        return False
+    mirrored = color_way(path, light, workspace, lane, node, arrivals.numbers[row, WEIGHT])
+    if kind == MISSED:
+        along = triple(arrivals.numbers, row, ALONG_X)
+        add_sky(light, workspace, lane, along, hazy, mirrored)
+    elif kind != FROM_SURFACE:
+        share = 1.0 - transmission(path.media[medium, ABSORPTION], arrivals.numbers[row, STRENGTH])
+        add_haze(light, workspace, lane, share)
+    else:
+        workspace.met[lane, node] = arrivals.ids[row, MATERIAL]
+    return bool(kind == FROM_SURFACE)
+
+
+@njit(**ACCESS)
+def take_at_once(path: Path, light: Light, workspace: Workspace, lane: int) -> bool:
+    """Make light of the way of a ray that no tree follows; whether it ends at a surface."""
+    end, left, tint = workspace.ends[lane], workspace.left[lane], workspace.tint
+    hazy = path.media[0, ABSORPTION] > 0.0
+    if end != MISSES and end != MEETS:
+        return False
+    for k in range(len(tint)):
+        tint[k] = 1.0
+    if end == MISSES:
+        rays = workspace.tree.packet.doubles
+        along = (rays[ALONG + lane], rays[ALONG + WIDTH + lane], rays[ALONG + 2 * WIDTH + lane])
+        add_sky(light, workspace, lane, along, hazy, False)
+        return False
+    if hazy:
+        add_haze(light, workspace, lane, 1.0 - left)
+    for k in range(len(tint)):
+        tint[k] = left
+    return True
+
+
+@njit(**ACCESS)
+def expose_rays(
     view: SceneView,
     path: Path,
     light: Light,
     records: Records,
     shot: Shot,
     workspace: Workspace,
+    pose: Floats,
     picture: Picture,
+    sink: Sink,
     corner: tuple[int, int],
     sample: int,
-    row: int,
 ) -> None:
-    """Make light of an arrival."""
-    arrivals = workspace.tree.arrivals
-    lane, node, kind = arrivals.ids[row, RAY], arrivals.ids[row, NODE], arrivals.ids[row, KIND]
-    medium = arrivals.ids[row, MEDIUM]
-    hazy = medium < shot.scene_media and path.media[medium, ABSORPTION] > 0.0
-    if kind != FROM_SURFACE and kind != MISSED and not hazy:
-        return
-    mirrored = color_way(path, light, workspace, lane, node, arrivals.numbers[row, WEIGHT])
-    if kind == MISSED:
-        along = triple(arrivals.numbers, row, ALONG_X)
-        add_sky(light, workspace, lane, along, hazy, mirrored)
-    elif kind != FROM_SURFACE:
-        add_haze(path, light, workspace, row, lane)
-    else:
-        material = arrivals.ids[row, MATERIAL]
-        workspace.met[lane, node] = material
-        pixel = pixel_of(shot, corner, lane)
-        if node == 0 and sample == 0 and picture.distance.size:
-            describe(workspace, picture, row, lane, pixel)
-        if path.surfaces[material, SURFACE_KIND] != DIELECTRIC:
-            number = (pixel << SAMPLE_BITS) + sample
-            draw = (number << NODE_BITS) + node
-            put_point(view, light, records, shot, workspace, row, lane, draw)
+    """Trace a ray of each pixel of a tile, and all that becomes of them.
+
+    First come those that meet a surface at once, then the trees of the others. All of them go
+    through one call of each function: their arguments take longer than many a line of them. So
+    this is one function of more than 40 lines.
+    """
+    tree, points, ids = workspace.tree, workspace.shading.points, workspace.tree.arrivals.ids
+    most = WIDTH - 1 if light.textures.is_mapped else WIDTH  # half a metal is two points
+    turn, traced, last = 0 if view.volumes == 0 else 1, False, False
+    while not last:
+        if not traced:
+            trace(view, tree)
+        if turn == 0:
+            last = sort_out(view, path, tree, workspace.ends, workspace.left) == 0
+            rows, traced = WIDTH, True
+        else:
+            if turn == 1:
+                follow(path, shot, workspace, pose, corner, sample)
+            arrive(view, path, tree)
+            last = branches_left(tree) == 0
+            rows, traced = tree.arrivals.filled[0], False
+        for row in range(rows + 1):
+            if row < rows:
+                lane, node = (row, 0) if turn == 0 else (ids[row, RAY], ids[row, NODE])
+                if turn == 0:
+                    seen = take_at_once(path, light, workspace, lane)
+                else:
+                    seen = take_in(path, light, shot, workspace, row)
+                if seen:
+                    if turn == 0:
+                        meeting = met_at_once(view, path, tree, workspace.left, lane)
+                    else:
+                        meeting = arrived(tree, workspace.starts, row, lane)
+                    pixel = pixel_of(shot, corner, lane)
+                    if node == 0 and sample == 0 and picture.distance.size:
+                        describe(picture, meeting, pixel)
+                    if path.surfaces[meeting.material, SURFACE_KIND] != DIELECTRIC:
+                        draw = (((pixel << SAMPLE_BITS) + sample) << NODE_BITS) + node
+                        put_point(view, light, records, shot, workspace, meeting, lane, draw)
+            waiting = points.filled[0]
+            if waiting >= most or (last and row == rows and waiting > 0):
+                light_points(view, path, light, workspace.shading, sink, workspace.glow)
+        tree.arrivals.filled[0] = 0
+        if turn > 0 and not last:
+            take_off(view, path, tree)
+        turn = min(turn + 1, 2)
 
 
 @njit(**ACCESS)
@@ -426,38 +416,18 @@ def expose_tile(
     tile: int,
 ) -> None:
     """Trace all rays of the pixels of a tile."""
-    corner, tree, glow = corner_of(shot, tile), workspace.tree, workspace.glow
-    points = workspace.shading.points
-    most = WIDTH - 1 if light.textures.is_mapped else WIDTH  # half a metal is two points
-    glow[:] = 0.0
+    corner, packet = corner_of(shot, tile), workspace.tree.packet
+    workspace.glow[:] = 0.0
+    for lane in range(WIDTH):
+        pixel = pixel_of(shot, corner, lane)
+        if pixel >= 0 and picture.distance.size:
+            describe_none(picture, pixel)
     for sample in range(shot.samples):
-        for lane in range(WIDTH):
-            pixel = pixel_of(shot, corner, lane)
-            if pixel < 0:
-                drop_ray(tree.packet, lane)
-            else:
-                aim_at(path, light, shot, workspace, pose, lane, pixel, sample)
-                if sample == 0 and picture.distance.size:
-                    picture.distance[pixel] = math.inf
-                    picture.entity[pixel] = picture.label[pixel] = -1
-                    picture.owner[pixel] = picture.material[pixel] = -1
-        set_rays(view, tree.packet, path.most_range)
-        begun = False
-        while not begun or branches_left(tree) > 0:
-            if begun:
-                take_off(view, path, tree)
-            begun = True
-            trace(view, tree)
-            arrive(view, path, tree)
-            last, arrived = branches_left(tree) == 0, tree.arrivals.filled[0]
-            # One call of each function: their arguments take longer than many a line of them.
-            for row in range(arrived + 1):
-                if row < arrived:
-                    take_in(view, path, light, records, shot, workspace, picture, corner, sample, row)
-                waiting = points.filled[0]
-                if waiting >= most or (last and row == arrived and waiting > 0):
-                    light_points(view, path, light, workspace.shading, sink, glow)
-            tree.arrivals.filled[0] = 0
+        aim(light, shot, packet, workspace.starts, pose, corner, sample)
+        set_rays(view, packet, path.most_range)
+        expose_rays(
+            view, path, light, records, shot, workspace, pose, picture, sink, corner, sample
+        )
     store_light(shot, workspace, corner, picture)
 
 
@@ -503,7 +473,7 @@ def expose(
     ``lost`` counts what limits of the tree cut off.
     """
     sink = Sink(picture.light, shot.response, shot.samples)
-    workspace, pose = new_workspace(len(light.sun), len(light.base)), np.zeros(12)
+    workspace, pose = new_workspace(len(light.sun), len(light.base)), shot.poses[0].copy()
     total = tiles_of(shot)
     first = claim(claims) * CHUNK
     while first < total:

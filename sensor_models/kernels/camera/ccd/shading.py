@@ -256,7 +256,7 @@ def gather(light: Light, sums: Floats, first: int, result: Floats) -> None:
 
 
 @njit(**ACCESS)
-def add_known(light: Light, shading: ShadingWorkspace, glow: Floats) -> None:
+def add_known(shading: ShadingWorkspace, glow: Floats) -> None:
     """Add what points send on of the light from around that is known."""
     points = shading.points
     for lane in range(points.filled[0]):
@@ -284,7 +284,9 @@ def ask_around(
     spread_axes(points)
     (most, coated), parallel = plan_rays(light, points), are_parallel(points.spread)
     for index in range(most):
-        alike = look_around(view, path, light, points, shading.words, probe, index, coated, parallel)
+        alike = look_around(
+            view, path, light, points, shading.words, probe, index, coated, parallel
+        )
         ask(view, path, light, probe, alike)
         look_on(view, path, light, points, probe, sunward, skyward, third, sums, index)
         add_found(light, points, probe, sums, index)
@@ -364,7 +366,7 @@ def light_points(
     spread_out(points)
     if light.is_sunny:
         add_sun(view, path, light, shading, glow)
-    add_known(light, shading, glow)
+    add_known(shading, glow)
     put_off(view, path, light, shading, sink)
     for lane in range(points.filled[0]):
         if points.glows[lane]:

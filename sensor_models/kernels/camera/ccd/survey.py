@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from sensor_models.kernels.camera.ccd.around import look_by_cosine, look_off_tops
 from sensor_models.kernels.camera.ccd.bounces import TOP, add_found, add_waiting, look_on
-from sensor_models.kernels.camera.ccd.exposure import Shot, blend_pose, instant_of
 from sensor_models.kernels.camera.ccd.lights import Light
 from sensor_models.kernels.camera.ccd.nets import interleaved, point_of
 from sensor_models.kernels.camera.ccd.points import (
@@ -69,6 +68,7 @@ from sensor_models.kernels.camera.ccd.shared import (
     TOPS,
     Records,
 )
+from sensor_models.kernels.camera.ccd.shots import Shot, blend_pose, instant_of
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light.paths import Path
 from sensor_models.kernels.light.surfaces import (
@@ -360,9 +360,7 @@ def ask_all(
     look_by_draws(view, points, probe, index)
     ask(view, path, light, probe, False)
     add_lengths(records, workspace, points, index)
-    look_on(
-        view, path, light, points, probe, sunward, skyward, shading.third, shading.sums, index
-    )
+    look_on(view, path, light, points, probe, sunward, skyward, shading.third, shading.sums, index)
     add_found(light, points, probe, shading.sums, index)
 
 
@@ -423,9 +421,7 @@ def ask_coats(
 
 
 @njit(**ACCESS)
-def store_records(
-    light: Light, records: Records, workspace: SurveyWorkspace, part: int
-) -> None:
+def store_records(light: Light, records: Records, workspace: SurveyWorkspace, part: int) -> None:
     """Make records of the sums of a cell."""
     shading, cell = workspace.shading, workspace.cells[part]
     for group in range(workspace.found[part]):
