@@ -50,7 +50,7 @@ BOUNCE_DRAWS = 1 << 60
 
 # What is summed for each point and material: weights of rays, and times what comes to where they
 # ended from sun, sky and ground. The row behind the materials is that of rays that met nothing.
-# Sums of top rays come after those of base rays.
+# Sums of top rays come after those of base rays. Where there is but one row, all is summed there.
 MET, SUN, SKY, GROUND = range(4)
 SUMS = 4
 TOP = SUMS
@@ -125,7 +125,7 @@ def look_on(
         weight = own[WEIGHT + lane] * rows[LEFT + lane]
         if not (probe.found[lane] >= 0 and weight > 0.0):
             continue
-        row, found = points.ids[lane, SUM_OF], probe.found[lane]
+        row, found = points.ids[lane, SUM_OF], min(probe.found[lane], sums.shape[1] - 1)
         first, facing = 0 if index < own[BASES + lane] else TOP, third.rows[COSINE + lane]
         if light.is_sunny and facing > 0.0:
             place = put_waiting(sunward, third, lane, (x, y, z), row, found)
@@ -228,6 +228,7 @@ def add_found(
             else:
                 sums[row, none, first + GROUND] += weight
             continue
+        found = min(found, none)
         sums[row, found, first + MET] += weight
         if not light.looks_up:
             up = rows[FACE + 2 * WIDTH + lane]

@@ -34,6 +34,7 @@ from sensor_models.kernels.camera.ccd.meetings import (
 )
 from sensor_models.kernels.camera.ccd.points import (
     ALONG_OF,
+    CELL_OF,
     DRAW_OF,
     LENGTH_OF,
     MATERIAL_OF,
@@ -50,6 +51,7 @@ from sensor_models.kernels.camera.ccd.shading import (
     ShadingWorkspace,
     Sink,
     ask_around,
+    ask_pool,
     light_points,
     new_shading_workspace,
 )
@@ -221,6 +223,7 @@ def take_shared(
     points.numbers[place, SHARE_OF] *= OWN_SHARE
     coated = surface[SURFACE_KIND] != LAMBERT
     size, least = SIDE * shot.cell * meeting.optical, OWN_SHARE * light.rays
+    points.numbers[place, CELL_OF] = size
     coat, lobe = (material + 1, math.sqrt(surface[SLOPE_SQUARED])) if coated else (0, 0.0)
     put_spot(spot, meeting.place, meeting.normal, size, coat, lobe)
     points.known[place] = look_up(records, down, across, BASES, least, spot, points.around[place])
@@ -248,7 +251,7 @@ def put_point(
         points.numbers[place, NORMAL_OF + k] = meeting.normal[k]
         points.numbers[place, ALONG_OF + k] = meeting.along[k]
     points.numbers[place, TIME_OF], points.numbers[place, LENGTH_OF] = meeting.time, meeting.length
-    points.numbers[place, SHARE_OF] = 1.0
+    points.numbers[place, SHARE_OF], points.numbers[place, CELL_OF] = 1.0, 0.0
     points.ids[place, RAY_OF], points.ids[place, MATERIAL_OF] = lane, material
     points.ids[place, DRAW_OF], points.ids[place, SUM_OF] = draw, place
     points.ids[place, PIXEL_OF] = draw >> (NODE_BITS + SAMPLE_BITS)
@@ -480,6 +483,7 @@ def expose(
         for tile in range(first, min(first + CHUNK, total)):
             expose_tile(view, path, light, records, shot, workspace, pose, picture, sink, tile)
         ask_around(view, path, light, workspace.shading, sink)
+        ask_pool(view, path, light, workspace.shading, sink)
         for limit in range(len(lost[0])):
             lost[first // CHUNK, limit] = workspace.tree.lost[limit]
             workspace.tree.lost[limit] = 0

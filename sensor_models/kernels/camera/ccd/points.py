@@ -21,9 +21,10 @@ from sensor_models.kernels.tracing.packets import ACCESS
 Floats = NDArray[np.float64]
 
 # Columns of Points.numbers: where a point is, its normal on the viewer's side, the direction of
-# the ray that found it, when that was sent, how long it was, what is left of its light on the way.
-PLACE_OF, NORMAL_OF, ALONG_OF, TIME_OF, LENGTH_OF, SHARE_OF = 0, 3, 6, 9, 10, 11
-NUMBERS = 12
+# the ray that found it, when that was sent, how long it was, what is left of its light on the way,
+# and how wide a cell is there of those that share light, 0 where none is shared.
+PLACE_OF, NORMAL_OF, ALONG_OF, TIME_OF, LENGTH_OF, SHARE_OF, CELL_OF = 0, 3, 6, 9, 10, 11, 12
+NUMBERS = 13
 # Columns of Points.ids: the ray of the caller's that it belongs to, its material, the number that
 # its draws go by, the row of sums that what its rays find is added to, and the pixel that sees it.
 RAY_OF, MATERIAL_OF, DRAW_OF, SUM_OF, PIXEL_OF = range(5)

@@ -54,6 +54,7 @@ from sensor_models.kernels.camera.ccd.lights import CONSTANT, SLOPE, SQUARE, Lig
 from sensor_models.kernels.camera.ccd.points import (
     ALONG_OF,
     BASES,
+    CELL_OF,
     LEAST,
     MATERIAL_OF,
     NORMAL_OF,
@@ -72,6 +73,7 @@ from sensor_models.kernels.camera.ccd.points import (
     spread_out,
     triple,
 )
+from sensor_models.kernels.camera.ccd.pools import Pool, ask_together, new_pool
 from sensor_models.kernels.camera.ccd.probes import (
     LEFT,
     NEAREST,
@@ -122,6 +124,8 @@ class ShadingWorkspace(NamedTuple):
 
     points: Points  # that wait for their light
     asking: Points  # that send rays to their surroundings, of whatever pixels
+    gathered: Points  # that share them by direction, and
+    pool: Pool  # these rays
     probe: Probe  # rays to the surroundings
     sunward: Waiting  # rays of bounces, toward the sun
     skyward: Waiting  # and to the sky
@@ -138,6 +142,8 @@ def new_shading_workspace(wavelengths: int, materials: int, rows: int) -> Shadin
     return ShadingWorkspace(
         new_points(wavelengths),
         new_points(wavelengths),
+        new_points(wavelengths),
+        new_pool(),
         new_probe(),
         new_waiting(),
         new_waiting(),
@@ -293,19 +299,44 @@ def ask_around(
     add_waiting(view, path, light, sunward, sums)
     add_waiting(view, path, light, skyward, sums)
     for lane in range(points.filled[0]):
-        send_on(light, shading, sink, lane)
+        base = points.spread[BASES + lane]
+        top = points.spread[RAYS + lane] - base
+        lower, upper = through(points, lane) / max(base, 1.0), 1.0 / max(top, 1.0)
+        send_on(light, shading, sink, points, lane, lower, upper)
+    points.filled[0] = 0
+
+
+@njit(**{**ACCESS, "forceinline": False})
+def ask_pool(
+    view: SceneView, path: Path, light: Light, shading: ShadingWorkspace, sink: Sink
+) -> None:
+    """As ``ask_around`` for the points that share rays by direction."""
+    points = shading.gathered
+    if points.filled[0] == 0:
+        return
+    ask_together(
+        view, path, light, points, shading.words, shading.probe, shading.sunward, shading.skyward,
+        shading.third, shading.pool, shading.sums,
+    )  # fmt: skip
+    for lane in range(points.filled[0]):
+        send_on(light, shading, sink, points, lane, 1.0, 0.0)
     points.filled[0] = 0
 
 
 @njit(**ACCESS)
-def send_on(light: Light, shading: ShadingWorkspace, sink: Sink, lane: int) -> None:
-    """Add what a point sends on of what its rays have found to its pixel."""
-    points, into, onto = shading.asking, shading.into, shading.onto
-    base = points.spread[BASES + lane]
-    top = points.spread[RAYS + lane] - base
+def send_on(
+    light: Light,
+    shading: ShadingWorkspace,
+    sink: Sink,
+    points: Points,
+    lane: int,
+    lower: float,
+    upper: float,
+) -> None:
+    """Add what a point sends on of what rays have found, base and top each times a number."""
+    into, onto = shading.into, shading.onto
     gather(light, shading.sums[lane], 0, into)
     gather(light, shading.sums[lane], TOP, onto)
-    lower, upper = through(points, lane) / max(base, 1.0), 1.0 / max(top, 1.0)
     for k in range(len(into)):
         sent = lower * points.base[lane, k] * into[k] + upper * points.top[lane, k] * onto[k]
         into[k] = points.tint[lane, k] * sent
@@ -336,16 +367,35 @@ def put_off(
 
     They wait for those of other tiles: few rays in a packet take nearly as long as many.
     """
-    points, asking = shading.points, shading.asking
+    points, asking, gathered = shading.points, shading.asking, shading.gathered
     for lane in range(points.filled[0]):
         base, top = rays_of(light, points, lane)
-        if base + top > 0:
-            place = asking.filled[0]
-            copy_point(points, lane, asking, place)
-            copy_colors(points, lane, asking, place)
-            asking.filled[0] = place + 1
-            if place + 1 == WIDTH:
+        if base + top == 0:
+            continue
+        if may_share(points, lane):
+            put_by(points, lane, gathered)
+            if gathered.filled[0] == WIDTH:
+                ask_pool(view, path, light, shading, sink)
+        else:
+            put_by(points, lane, asking)
+            if asking.filled[0] == WIDTH:
                 ask_around(view, path, light, shading, sink)
+
+
+@njit(**ACCESS)
+def may_share(points: Points, lane: int) -> bool:
+    """Whether a point may share its rays by direction with neighbours."""
+    matt = points.surface[lane, KIND] == LAMBERT and not points.bent[lane]
+    return bool(matt and points.numbers[lane, CELL_OF] > 0.0)
+
+
+@njit(**ACCESS)
+def put_by(points: Points, lane: int, others: Points) -> None:
+    """Put a point to others that wait."""
+    place = others.filled[0]
+    copy_point(points, lane, others, place)
+    copy_colors(points, lane, others, place)
+    others.filled[0] = place + 1
 
 
 @njit(**ACCESS)
