@@ -53,6 +53,7 @@ from sensor_models.kernels.camera.ccd.shading import (
 from sensor_models.kernels.camera.ccd.shared import (
     BASES,
     COAT,
+    FAR,
     GROUPS,
     LOBE,
     NEARNESS,
@@ -98,21 +99,23 @@ COAT_DRAWS, COAT_BITS = 1 << 45, 12
 CHUNK = 4
 #: Points that are looked at of a patch, and of a cell of a block; cells of a block.
 POINTS, POINTS_OF_CELL, CELLS = 16, 4, 4
-#: How far apart the rays of the camera are to the points of a block of cells, and to those of one.
-COARSE, FINE = 2, 1
-#: Rays by the cosine law of a point of a block over those that are due, and of one of a cell; rays
-#: of their coats likewise.
-BASE_RAYS, TOP_RAYS = (1, 3), (4, 2)
-#: A cell is looked at by itself where light changes within so many cells.
-NEAR_CELLS = 2.0
+#: Kinds of patches: a block of cells, and a cell where light changes within few or some cells.
+BLOCK, FEW, SOME = range(3)
+#: How far apart the rays of the camera are to their points.
+STEPS = (2, 1, 1)
+#: What is due to them of ``Light.rays``; rays by the cosine law of a point over that, and rays of
+#: its coat.
+PART_OF_RAYS, BASE_RAYS, TOP_RAYS = (0.5, 1.0, 1.0), (1, 2, 1), (4, 1, 1)
+#: Cells within which light changes where a cell is looked at by itself: few, and some.
+FEW_CELLS, SOME_CELLS = 2.0, 8.0
 #: Points of one surface have normals with this cosine at least, and lie so many rays off a plane.
 SAME_COSINE, SAME_PLANE = 0.97, 2.0
 
 
 #: Cells that are worked through together.
 PARTS = CHUNK * CELLS
-#: The first row and column of ``POINTS`` rays of the camera, how far these are apart, and the part
-#: that its first cell is.
+#: The first row and column of ``POINTS`` rays of the camera, its kind, and the part that its first
+#: cell is.
 Patch = tuple[int, int, int, int]
 
 
@@ -144,7 +147,8 @@ def new_survey_workspace(wavelengths: int, materials: int) -> SurveyWorkspace:
 def pixel_in(shot: Shot, patch: Patch, number: int) -> int:
     """The ray of the camera with a number in a patch, -1 beyond the picture."""
     i, j = (number >> 1 & 1) + (number >> 2 & 2), (number & 1) + (number >> 1 & 2)
-    top, left, step, _ = patch
+    top, left, kind, _ = patch
+    step = STEPS[kind]
     row = top + step * i + (step - 1) * (j & 1)
     column = left + step * j + (step - 1) * (i & 1)
     return row * shot.columns + column if (row < shot.rows) & (column < shot.columns) else -1
@@ -153,7 +157,7 @@ def pixel_in(shot: Shot, patch: Patch, number: int) -> int:
 @njit(**ACCESS)
 def place_of(patch: Patch) -> int:
     """The number of a patch among those of its kind (``nets``)."""
-    side = SIDE * patch[2]
+    side = SIDE * STEPS[patch[2]]
     place: int = interleaved(patch[0] // side, patch[1] // side)
     return place
 
@@ -161,13 +165,13 @@ def place_of(patch: Patch) -> int:
 @njit(**ACCESS)
 def part_of(patch: Patch, number: int) -> int:
     """The part that the ray with a number of a patch is in."""
-    return patch[3] + (number // POINTS_OF_CELL if patch[2] == COARSE else 0)
+    return patch[3] + (number // POINTS_OF_CELL if patch[2] == BLOCK else 0)
 
 
 @njit(**ACCESS)
 def begin_patch(records: Records, workspace: SurveyWorkspace, patch: Patch) -> None:
     """Note which cells the parts of a patch are."""
-    for part in range(CELLS if patch[2] == COARSE else 1):
+    for part in range(CELLS if patch[2] == BLOCK else 1):
         down, across = patch[0] // SIDE + (part >> 1), patch[1] // SIDE + (part & 1)
         inside = (down < records.down) & (across < records.across)
         cell = down * records.across + across if inside else -1
@@ -299,19 +303,44 @@ def add_spots(
 
 
 @njit(**ACCESS)
-def deal_rays(light: Light, points: Points, patch: Patch) -> tuple[int, int]:
-    """Give the points that send rays theirs; returns how many, and how many of coats."""
-    kind, due, own = 0 if patch[2] == COARSE else 1, max(light.rays // POINTS, 1), points.spread
+def rank_of(number: int) -> int:
+    """In which order rays of a patch become points: few are spread over all of it.
+
+    The number's last bit is the first.
+    """
+    return (number & 1) << 3 | (number & 2) << 1 | (number & 4) >> 1 | (number & 8) >> 3
+
+
+@njit(**ACCESS)
+def place_among(number: int, count: int) -> int:
+    """How many of the first ``count`` points by rank come before a number.
+
+    Draws are numbered by this: draws left out at equal steps would leave out directions.
+    """
+    if count >= POINTS:
+        return number
+    before = 0
+    for other in range(number):
+        before += 1 if rank_of(other) < count else 0
+    return before
+
+
+@njit(**ACCESS)
+def deal_rays(light: Light, points: Points, patch: Patch) -> tuple[int, int, int]:
+    """Give the points that send rays theirs.
+
+    Returns how many points of a patch do, how many rays of each, and how many of its coat.
+    """
+    kind, own = patch[2], points.spread
+    due = max(int(PART_OF_RAYS[kind] * light.rays), 1)
+    senders, due = min(due, POINTS), max(due // POINTS, 1)
     each, tops = BASE_RAYS[kind] * due, TOP_RAYS[kind] * due
     for lane in range(WIDTH):
         own[RAYS + lane] = own[BASES_OF + lane] = 0.0
     for lane in range(points.filled[0]):
-        number = points.ids[lane, RAY_OF]
-        # Last bit first, so that a few rays are not all those of one cell.
-        rank = (number & 1) << 3 | (number & 2) << 1 | (number & 4) >> 1 | (number & 8) >> 3
-        if rank < light.rays:
+        if rank_of(points.ids[lane, RAY_OF]) < senders:
             own[RAYS + lane] = own[BASES_OF + lane] = each
-    return each, tops
+    return senders, each, tops
 
 
 @njit(**ACCESS)
@@ -367,21 +396,21 @@ def ask_all(
 @njit(**{**ACCESS, "forceinline": False})
 def ask_around(
     view: SceneView, path: Path, light: Light, workspace: SurveyWorkspace, records: Records,
-    patch: Patch, each: int, tops: int,
+    patch: Patch, senders: int, each: int, tops: int,
 ) -> None:  # fmt: skip
     """Send the rays of the points that wait; those of coats wait for others."""
     points, words = workspace.shading.points, workspace.words
-    own, before = points.spread, place_of(patch) * POINTS
+    own, before = points.spread, place_of(patch) * senders
     for index in range(each):
         for lane in range(points.filled[0]):
-            number = (before + points.ids[lane, RAY_OF]) * each + index
+            number = (before + place_among(points.ids[lane, RAY_OF], senders)) * each + index
             own[DRAW + lane], own[OTHER + lane] = point_of(number, words[0], words[1])
         ask_all(view, path, light, workspace, records, points, index)
     for lane in range(points.filled[0]):
         if own[RAYS + lane] == 0.0 or points.surface[lane, KIND] == LAMBERT:
             continue
         for index in range(tops):
-            number = (before + points.ids[lane, RAY_OF]) * tops + index
+            number = (before + place_among(points.ids[lane, RAY_OF], senders)) * tops + index
             put_coat(view, path, light, workspace, records, lane, number, index)
 
 
@@ -462,8 +491,8 @@ def survey_patch(
         if points.filled[0] > 0:
             spread_out(points)
             spread_axes(points)
-            each, tops = deal_rays(light, points, patch)
-            ask_around(view, path, light, workspace, records, patch, each, tops)
+            senders, each, tops = deal_rays(light, points, patch)
+            ask_around(view, path, light, workspace, records, patch, senders, each, tops)
             add_spots(light, shot, records, workspace, tops)
             points.filled[0] = 0
 
@@ -506,13 +535,13 @@ def survey(
     """Make the records of all cells of a picture; their arrays hold zeros before."""
     workspace = new_survey_workspace(len(light.sun), len(light.base))
     choose_words(light, workspace)
-    across, side = (records.across + 1) // 2, SIDE * COARSE
+    across, side = (records.across + 1) // 2, SIDE * STEPS[BLOCK]
     total = (records.down + 1) // 2 * across
     first = claim(claims) * CHUNK
     while first < total:
         parts = 0
         for number in range(first, min(first + CHUNK, total)):
-            patch = (number // across * side, number % across * side, COARSE, parts)
+            patch = (number // across * side, number % across * side, BLOCK, parts)
             survey_patch(view, path, light, shot, records, workspace, patch)
             parts += CELLS
         end_parts(view, path, light, records, workspace, parts)
@@ -520,14 +549,14 @@ def survey(
 
 
 @njit(**ACCESS)
-def is_near(records: Records, cell: int) -> bool:
-    """Whether light changes within few cells on any surface of a cell."""
-    near = False
+def kind_of(records: Records, cell: int) -> int:
+    """How a cell is looked at: by how many cells light changes within on any of its surfaces."""
+    least = FAR
     for group in range(GROUPS):
         if records.counts[BASES, group, cell] > 0.0:
             spot = records.spots[group, cell]
-            near |= SHARE_OF_REACH * spot[REACH] < NEAR_CELLS * spot[SIZE]
-    return near
+            least = min(least, SHARE_OF_REACH * spot[REACH] / spot[SIZE])
+    return FEW if least < FEW_CELLS else (SOME if least < SOME_CELLS else BLOCK)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -547,11 +576,12 @@ def refine(
     while first < total:
         parts = 0
         for cell in range(first, min(first + PARTS, total)):
-            if is_near(records, cell):
+            kind = kind_of(records, cell)
+            if kind != BLOCK:
                 records.spots[:, cell] = 0.0
                 records.counts[:, :, cell] = 0.0
                 top, left = SIDE * (cell // records.across), SIDE * (cell % records.across)
-                patch = (top, left, FINE, parts)
+                patch = (top, left, kind, parts)
                 survey_patch(view, path, light, shot, records, workspace, patch)
                 parts += 1
         end_parts(view, path, light, records, workspace, parts)
