@@ -272,7 +272,8 @@ class CcdCamera:
     def _level_rate(self, light: NDArray[np.float32], step: int, colors: Colors) -> float:
         """The level of the light of every ``step``-th pixel across and down."""
         shares = self.processing.weights(colors, self._shares() / self._gains) * self._gains
-        seen = (light @ shares) * self._vignette_of(step)
+        # In single numbers: a picture in double ones takes longer to make room for than to add up.
+        seen = (light @ shares.astype(np.float32)) * self._vignette_of(step)
         if self._emva:
             seen = seen + self._dark() * shares.sum()
             seen = self.sensor.system_gain / (self.largest - self.processing.black) * seen

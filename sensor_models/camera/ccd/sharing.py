@@ -57,4 +57,5 @@ def _new_records(down: int, across: int, wavelengths: int) -> Records:
         np.zeros((GROUPS, cells, SPOT)),
         np.zeros((2, GROUPS, cells)),
         np.zeros((2, GROUPS, cells, wavelengths), np.float32),
+        np.zeros((2, cells), np.uint8),
     )

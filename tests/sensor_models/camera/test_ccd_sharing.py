@@ -117,7 +117,8 @@ def some_records() -> Records:
     counts = draw.integers(0, 16, (2, GROUPS, cells)).astype(float)
     counts[shared.TOPS][spots[:, :, shared.COAT] == 0.0] = 0.0
     light = draw.random((2, GROUPS, cells, WAVES)).astype(np.float32)
-    return Records(DOWNWARD, ACROSS, spots, counts, light)
+    masks = sum((counts[:, group] > 0.0) << group for group in range(GROUPS)).astype(np.uint8)
+    return Records(DOWNWARD, ACROSS, spots, counts, light, masks)
 
 
 def agreement(one: np.ndarray, other: np.ndarray, side: int) -> float:
