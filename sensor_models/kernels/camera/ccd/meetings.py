@@ -147,10 +147,11 @@ def met_at_once(view: SceneView, path: Path, tree: Tree, left: Floats, lane: int
         path.media[0, MEDIUM_IOR] * length,
         left[lane],
         tree.seen.material[lane],
-        np.int64(hit_owner(packet, lane)),
-        np.int64(hit_primitive(packet, lane)),
-        np.int64(hit_entity(view, packet, lane)),
-        np.int64(hit_label(view, packet, lane)),
+        # As wide as those of arrivals: what is compiled has one type of meeting.
+        hit_owner(packet, lane) | 0,
+        hit_primitive(packet, lane) | 0,
+        hit_entity(view, packet, lane) | 0,
+        hit_label(view, packet, lane) | 0,
     )
 
 

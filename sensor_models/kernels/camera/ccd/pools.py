@@ -47,7 +47,7 @@ Floats = NDArray[np.float64]
 REACH = 4.0
 #: Rays that a point and its neighbours send together at least, over those of a point alone; the
 #: least that one sends of them, and the most that there is room for.
-SHARED, LEAST, MOST = 3.0, 2, 16
+SHARED, LEAST, MOST = 4.0, 2, 16
 
 
 class Pool(NamedTuple):

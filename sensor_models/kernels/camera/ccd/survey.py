@@ -103,11 +103,10 @@ POINTS, POINTS_OF_CELL, CELLS = 16, 4, 4
 BLOCK, FEW, SOME = range(3)
 #: How far apart the rays of the camera are to their points.
 STEPS = (2, 1, 1)
-#: What is due to them of ``Light.rays``; rays by the cosine law of a point over that, and rays of
-#: its coat.
-PART_OF_RAYS, BASE_RAYS, TOP_RAYS = (0.5, 1.0, 1.0), (1, 2, 1), (4, 1, 1)
+#: Rays by the cosine law of each of their points over those that are due, and rays of its coat.
+BASE_RAYS, TOP_RAYS = (1, 2, 1), (4, 1, 1)
 #: Cells within which light changes where a cell is looked at by itself: few, and some.
-FEW_CELLS, SOME_CELLS = 2.0, 8.0
+FEW_CELLS, SOME_CELLS = 1.0, 4.0
 #: Points of one surface have normals with this cosine at least, and lie so many rays off a plane.
 SAME_COSINE, SAME_PLANE = 0.97, 2.0
 
@@ -332,8 +331,7 @@ def deal_rays(light: Light, points: Points, patch: Patch) -> tuple[int, int, int
     Returns how many points of a patch do, how many rays of each, and how many of its coat.
     """
     kind, own = patch[2], points.spread
-    due = max(int(PART_OF_RAYS[kind] * light.rays), 1)
-    senders, due = min(due, POINTS), max(due // POINTS, 1)
+    senders, due = min(light.rays, POINTS), max(light.rays // POINTS, 1)
     each, tops = BASE_RAYS[kind] * due, TOP_RAYS[kind] * due
     for lane in range(WIDTH):
         own[RAYS + lane] = own[BASES_OF + lane] = 0.0
