@@ -223,7 +223,8 @@ def take_shared(
     points.numbers[place, SHARE_OF] *= OWN_SHARE
     coated = surface[SURFACE_KIND] != LAMBERT
     size, least = SIDE * shot.cell * meeting.optical, OWN_SHARE * light.rays
-    points.numbers[place, CELL_OF] = size
+    if points.ids[place, DRAW_OF] & (MOST_NODES - 1) == 0:  # those in mirrors share no rays
+        points.numbers[place, CELL_OF] = size
     coat, lobe = (material + 1, math.sqrt(surface[SLOPE_SQUARED])) if coated else (0, 0.0)
     put_spot(spot, meeting.place, meeting.normal, size, coat, lobe)
     points.known[place] = look_up(records, down, across, BASES, least, spot, points.around[place])
