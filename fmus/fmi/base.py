@@ -258,9 +258,10 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
                 f"communication step = {step_size} s at time = {current_time} s is not allowed,"
                 " a step is finite and longer than 0 s"
             )
-        if current_time < self.time and not same_instant(current_time, self.time):
+        last = self.time
+        if current_time < last and not same_instant(current_time, last):
             raise ParameterError(
-                f"time = {current_time} s lies before the end of the last step, {self.time} s"
+                f"time = {current_time} s lies before the end of the last step, {last} s"
             )
         run.observe(end if run.inputs_at_step_end else current_time, end)
         self.time = end
