@@ -347,6 +347,7 @@ Result core_step(Instance *instance, double time, double step, const char *funct
     if (!enter_python(instance, &hold, function)) return RESULT_ERROR;
     PyObject *result = PyObject_CallMethod(instance->slave, "do_step", "dd", time, step);
     Result status = finish_call(instance, result, function);
+    take_compiled_step(instance);
     python_unlock(&hold);
     return status;
 }

@@ -105,7 +105,11 @@ class ScalarFmu(SensorFmu):
         self._time = time
 
     def compiled_step(self) -> tuple[int, int]:
-        """Addresses of the compiled step and its context, once the run has begun."""
+        """The addresses of the compiled step and its context, for the binding.
+
+        It asks when a run has begun, after a state was set and after each step that it left to
+        Python. An FMU whose steps all go through Python has no such method, and is not asked.
+        """
         return (0, 0) if self._run is None else self._run.compiled_step()
 
     def do_step(self, current_time: float, step_size: float) -> bool:
