@@ -195,8 +195,8 @@ class Instance:
 def unpacked(fmu: Path) -> Path:
     """The directory of an FMU, unpacked once by each process that asks for it.
 
-    File systems take long to make hundreds of files right after as many were deleted: with a
-    directory for each test, the tests spent four fifths of their time there.
+    A file system without a journal takes long to make hundreds of files soon after as many were
+    deleted: with a directory for each test, the tests spent four fifths of their time there.
     """
     return _unpacked(fmu, fmu.stat().st_mtime_ns)
 
