@@ -100,6 +100,13 @@ class WaveStore:
 
     def __init__(self) -> None:
         self._rows, self._samples = Store(WAVE), Store(np.float32)
+        self._room: Samples = np.empty(0, np.float32)
+
+    def room(self, samples: int) -> Samples:
+        """Memory for some samples, the same each time: new memory costs more than to fill it."""
+        if len(self._room) < samples:
+            self._room = np.empty(samples, np.float32)
+        return self._room
 
     @property
     def count(self) -> int:

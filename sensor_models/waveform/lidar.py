@@ -43,7 +43,7 @@ from sensor_models.waveform.receiver import pack_extraction, pack_receiver
 Floats = NDArray[np.float64]
 
 #: Samples that are held at a time where waveforms are kept.
-SAMPLES_AT_A_TIME = 1 << 22
+SAMPLES_AT_A_TIME = 1 << 23
 #: Of an axis, the level part below which it counts as upright.
 UPRIGHT = 1e-9
 #: What ``WaveformLidar.echoes_of`` gives of each echo.
@@ -277,11 +277,15 @@ class WaveformLidar(Lidar):
 
     def _records(self, cloud: CloudBuffer, first: int, last: int, chunks: int) -> Records:
         more = sum(np.dtype(kind).itemsize for _, kind in ECHO_FIELDS) // 4
-        own = self._pulse
+        own, samples = self._pulse, np.empty(0, np.float32)
+        if isinstance(cloud, EchoCloud) and cloud.waves is not None:
+            samples = cloud.waves.room((last - first) * own.samples)
         return Records(
             first=first,
-            samples=np.empty((last - first, own.samples), np.float32),
+            samples=samples,
             spans=np.zeros((last - first, 2), np.int32),
+            places=np.zeros(last - first, np.int64),
+            filled=np.zeros(chunks, np.int64),
             lines=np.zeros((last - first, len(LINE))),
             word=cloud.record.itemsize // 4 - more,
             tau=self._tau,
@@ -306,5 +310,5 @@ class WaveformLidar(Lidar):
         for name, numbers in zip(LINE, records.lines[kept].T, strict=True):
             rows[name] = numbers
         samples = np.empty(int(spans[:, 1].sum()), np.float32)
-        pack_samples(records.samples, records.spans, samples)
+        pack_samples(records.samples, records.spans, records.places, samples)
         return rows, samples

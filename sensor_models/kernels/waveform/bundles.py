@@ -2,6 +2,10 @@ r"""The rays of some pulses at a time, in full packets, from the aperture to the
 
 Most rays end at the first surface: packets are filled with the rays of several pulses, and what
 these send back is added at once, step by step for a whole packet (as ``lidar.first_hits`` does).
+Packets are filled row by row in strips of ``STRIP`` columns: pulses that are sent side by side fall
+next to one another, so that the rays of two pulses in one packet meet the same facets. Pulses one
+above the other fall metres apart on the ground; a packet of those took a quarter longer.
+
 Rays that go on from there (mirrors, glass), that air answers, and all of a scene with volumes are
 followed afterwards, pulse by pulse, by the tree of rays; they are traced once more then.
 
@@ -18,13 +22,7 @@ from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.beams import Lanes, jittered, new_lanes, nominal
-from sensor_models.kernels.lidar.first_hits import (
-    MIRRORED,
-    WEIGHT,
-    meet,
-    mirror,
-    new_first_hits,
-)
+from sensor_models.kernels.lidar.first_hits import MIRRORED, NUMBERS, WEIGHT, meet, mirror
 from sensor_models.kernels.lidar.layout import Detector, Scan, knot_of, put_pose
 from sensor_models.kernels.light.facing import COSINE as COSINE_THERE
 from sensor_models.kernels.light.facing import (
@@ -32,6 +30,7 @@ from sensor_models.kernels.light.facing import (
     STRENGTH,
     SURFACE,
     Facing,
+    new_facing,
     number_of,
     toward_of,
 )
@@ -57,8 +56,17 @@ from sensor_models.kernels.light.tree import (
 from sensor_models.kernels.math.rotations import Triple
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.hits import hit_entity, hit_label
-from sensor_models.kernels.tracing.packets import ACCESS, Packet, drop_ray
-from sensor_models.kernels.tracing.rays import nearest_allowed, set_ray, trace_surfaces
+from sensor_models.kernels.tracing.packets import (
+    ACCESS,
+    ALONG,
+    PLACE,
+    SENT,
+    T_MIN,
+    VALID,
+    Packet,
+    drop_ray,
+)
+from sensor_models.kernels.tracing.rays import nearest_allowed, set_rays, trace_surfaces
 from sensor_models.kernels.tracing.scene_view import SceneView
 from sensor_models.kernels.tracing.sensor_poses import position_of, rotate
 from sensor_models.kernels.waveform.histogram import (
@@ -66,6 +74,7 @@ from sensor_models.kernels.waveform.histogram import (
     clear,
     end_haze,
     energy_of,
+    place_of,
     see_light,
     take_in,
 )
@@ -84,6 +93,14 @@ from sensor_models.kernels.waveform.layout import (
 
 APART = {**ACCESS, "forceinline": False}
 
+#: Columns of a strip.
+STRIP = 16
+
+# Further rows of the numbers of what is hit first: a ray's share of the pulse and its cosine to the
+# axis, the energy that comes back, and its place in the gate.
+SHARE, TOWARD_AXIS = NUMBERS, NUMBERS + WIDTH
+ENERGY, ARRIVES = NUMBERS + 2 * WIDTH, NUMBERS + 3 * WIDTH
+
 
 class Bundle(NamedTuple):
     """A packet of rays of pulses, and what they hit first."""
@@ -96,7 +113,18 @@ class Bundle(NamedTuple):
 @njit(cache=True)
 def new_bundle(scan: Scan) -> Bundle:
     """Room for a packet."""
-    return Bundle(new_lanes(scan), np.zeros(WIDTH, np.int64), new_first_hits())
+    return Bundle(new_lanes(scan), np.zeros(WIDTH, np.int64), new_facing(NUMBERS + 4 * WIDTH))
+
+
+@njit(**ACCESS)
+def pulse_at(scan: Scan, number: int) -> int:
+    """The ray of a pulse of the columns of a scan, counted in the order in which they are made."""
+    in_strip = STRIP * scan.rows
+    strip = number // in_strip
+    place, column = number - strip * in_strip, scan.first + strip * STRIP
+    across = min(STRIP, scan.last - column)
+    row = place // across
+    return (column + place - row * across) * scan.rows + row
 
 
 @njit(**ACCESS)
@@ -157,31 +185,43 @@ def fill(
     held: int,
 ) -> None:
     """Put the rays of a packet into it: of all pulses that are under way, one after the other."""
-    lanes, parts = bundle.lanes, len(pulse.share)
+    lanes, parts, rays = bundle.lanes, len(pulse.share), packet.doubles
+    own, words = bundle.first.numbers, packet.words
     at = index * WIDTH // parts
     part = index * WIDTH - at * parts
     block, draws, misty = -1, (1.0, 1.0, 1.0, 1.0), may_answer(path)
-    reach = farthest(view, path, 0, 0.0)
-    t_min = nearest_allowed(view, position_of(under.pose[min(at, held - 1)]))
     for lane in range(WIDTH):
         if part == parts:
             at, part = at + 1, 0
-            if at < held:
-                t_min = nearest_allowed(view, position_of(under.pose[at]))
         if at >= held:
-            lanes.ray[lane] = -1
-            drop_ray(packet, lane)
+            lanes.ray[lane], words[VALID + lane] = -1, 0
             continue
         ray = under.ray[at]
         lanes.ray[lane], lanes.place[lane], bundle.part[lane] = ray, at, part
         origin, along = aim(pulse, under, at, part)
-        set_ray(view, packet, lane, origin, along, t_min, reach, scan.offset[ray])
+        for k in range(3):
+            rays[PLACE + k * WIDTH + lane], rays[ALONG + k * WIDTH + lane] = origin[k], along[k]
+        rays[SENT + lane], words[VALID + lane] = scan.offset[ray], -1
+        own[SHARE + lane], own[TOWARD_AXIS + lane] = pulse.share[part], pulse.toward[part]
         number = ray * parts + part
         if misty and number >> WORD_SHIFT != block:
             block = number >> WORD_SHIFT
             draws = draws_at_sensor(path, block)
         lanes.air[lane] = draws[number & (1 << WORD_SHIFT) - 1]
         part += 1
+    set_rays(view, packet, farthest(view, path, 0, 0.0))
+    keep_off(view, under, packet, lanes)
+
+
+@njit(**ACCESS)
+def keep_off(view: SceneView, under: Histograms, packet: Packet, lanes: Lanes) -> None:
+    """Have the rays of a pulse begin to hit from the same length on, by where the sensor is."""
+    held, t_min = -1, 0.0
+    for lane in range(WIDTH):
+        at = lanes.place[lane]
+        if lanes.ray[lane] >= 0 and at != held:
+            held, t_min = at, nearest_allowed(view, position_of(under.pose[at]))
+        packet.floats[T_MIN + lane] = t_min
 
 
 @njit(**ACCESS)
@@ -218,6 +258,17 @@ def remember_hit(
 
 
 @njit(**ACCESS)
+def weigh(path: Path, pulse: Pulse, first: Facing) -> None:
+    """Set the energy that comes back of the first surfaces, and when."""
+    own, index = first.numbers, path.media[0, MEDIUM_IOR]
+    for lane in range(WIDTH):
+        length, weight = own[LENGTH + lane], own[WEIGHT + lane]
+        ray = own[SHARE + lane], own[TOWARD_AXIS + lane]
+        own[ENERGY + lane] = energy_of(pulse, *ray, length / index, weight, own[STRENGTH + lane])
+        own[ARRIVES + lane] = place_of(pulse, index * length)
+
+
+@njit(**ACCESS)
 def add_hits(
     view: SceneView,
     path: Path,
@@ -245,14 +296,13 @@ def add_hits(
         length = number_of(first, LENGTH, lane)
         if not first.hit[lane] or index * length > path.most_range:
             continue
-        strength, facing = number_of(first, STRENGTH, lane), number_of(first, COSINE_THERE, lane)
         if lit:
+            strength, facing = number_of(first, STRENGTH, lane), number_of(first, COSINE_THERE, lane)
             sun, toward = receiver.sun, toward_of(first, lane)
             cosine = toward[0] * sun[0] + toward[1] * sun[1] + toward[2] * sun[2]
             see_light(pulse, receiver, under, at, part, strength, facing, cosine)
-        weight = number_of(first, WEIGHT, lane)
-        energy = energy_of(pulse, part, length / index, weight, strength)
-        k = add_energy(pulse, under, at, index * length, energy)
+        place, energy = number_of(first, ARRIVES, lane), number_of(first, ENERGY, lane)
+        k = add_energy(pulse, under, at, place, energy)
         if k >= 0:
             remember_hit(view, tree.packet, bundle, lane, under, k)
 
@@ -309,6 +359,7 @@ def send_pulses(
             trace_surfaces(view, tree.packet, True)
             meet(view, path, tree.packet, bundle.first)
             mirror(path, bundle.first)
+            weigh(path, pulse, bundle.first)
             add_hits(view, path, pulse, receiver, under, tree, bundle)
     else:
         for at in range(held):
