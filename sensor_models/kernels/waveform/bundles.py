@@ -34,11 +34,10 @@ from sensor_models.kernels.light.facing import (
     number_of,
     toward_of,
 )
-from sensor_models.kernels.light.media import MEDIUM_IOR
+from sensor_models.kernels.light.media import MEDIUM_IOR, RETURN_PROBABILITY
 from sensor_models.kernels.light.paths import DEPTH_LIMIT, Path
 from sensor_models.kernels.light.segments import (
     WORD_SHIFT,
-    answers,
     draws_at_sensor,
     may_answer,
 )
@@ -97,9 +96,10 @@ APART = {**ACCESS, "forceinline": False}
 STRIP = 16
 
 # Further rows of the numbers of what is hit first: a ray's share of the pulse and its cosine to the
-# axis, the energy that comes back, and its place in the gate.
-SHARE, TOWARD_AXIS = NUMBERS, NUMBERS + WIDTH
-ENERGY, ARRIVES = NUMBERS + 2 * WIDTH, NUMBERS + 3 * WIDTH
+# axis, the energy that comes back and its place in the gate, and whether the ray ends there, or
+# goes on: 1 or 0.
+SHARE, TOWARD_AXIS, ENERGY, ARRIVES, ENDS, GOES_ON = (NUMBERS + k * WIDTH for k in range(6))
+NUMBERS_OF_PULSES = NUMBERS + 6 * WIDTH
 
 
 class Bundle(NamedTuple):
@@ -113,7 +113,7 @@ class Bundle(NamedTuple):
 @njit(cache=True)
 def new_bundle(scan: Scan) -> Bundle:
     """Room for a packet."""
-    return Bundle(new_lanes(scan), np.zeros(WIDTH, np.int64), new_facing(NUMBERS + 4 * WIDTH))
+    return Bundle(new_lanes(scan), np.zeros(WIDTH, np.int64), new_facing(NUMBERS_OF_PULSES))
 
 
 @njit(**ACCESS)
@@ -225,20 +225,54 @@ def keep_off(view: SceneView, under: Histograms, packet: Packet, lanes: Lanes) -
 
 
 @njit(**ACCESS)
-def leads_on(path: Path, bundle: Bundle, lane: int, lost: NDArray[np.int64]) -> bool:
-    """Whether a ray goes on from the first surface, or air answers it."""
-    first, lanes = bundle.first, bundle.lanes
-    if answers(path, lanes.air[lane]):
-        return True
-    if not first.hit[lane]:
-        return False
-    if number_of(first, SURFACE + KIND * WIDTH, lane) == DIELECTRIC:
-        return True
-    share = number_of(first, MIRRORED, lane)
-    if share > 0.0 and path.most_depth <= 0:
-        lost[DEPTH_LIMIT] += 1
-        return False
-    return bool(share > 0.0)
+def judge(path: Path, bundle: Bundle, lost: NDArray[np.int64]) -> int:
+    """Say of each ray whether it goes on from the first surface, or ends there; how many go on.
+
+    It goes on, too, if air answers it.
+    """
+    first, lanes, own = bundle.first, bundle.lanes, bundle.first.numbers
+    index, deep = path.media[0, MEDIUM_IOR], path.most_depth > 0
+    air, going, stopped = path.media[0, RETURN_PROBABILITY], 0, 0
+    for lane in range(WIDTH):
+        sent, answered = lanes.ray[lane] >= 0, lanes.air[lane] < air
+        met = sent & first.hit[lane] & ~answered
+        glass = own[SURFACE + KIND * WIDTH + lane] == DIELECTRIC
+        mirrors = met & ~glass & (own[MIRRORED + lane] > 0.0)
+        goes_on = (sent & answered) | (met & glass) | (mirrors & deep)
+        near = index * own[LENGTH + lane] <= path.most_range
+        own[GOES_ON + lane] = 1.0 if goes_on else 0.0
+        own[ENDS + lane] = 1.0 if met & near & ~goes_on else 0.0
+        going += 1 if goes_on else 0
+        stopped += 1 if mirrors & ~goes_on else 0
+    lost[DEPTH_LIMIT] += stopped
+    return going
+
+
+@njit(**ACCESS)
+def shine_on(pulse: Pulse, receiver: Receiver, under: Histograms, bundle: Bundle) -> None:
+    """Add the light of sun and sky that the first surfaces send back."""
+    first, own, sun = bundle.first, bundle.first.numbers, receiver.sun
+    for lane in range(WIDTH):
+        if own[ENDS + lane] == 0.0:
+            continue
+        strength, facing = number_of(first, STRENGTH, lane), number_of(first, COSINE_THERE, lane)
+        toward = toward_of(first, lane)
+        cosine = toward[0] * sun[0] + toward[1] * sun[1] + toward[2] * sun[2]
+        at, part = bundle.lanes.place[lane], bundle.part[lane]
+        see_light(pulse, receiver, under, at, part, strength, facing, cosine)
+
+
+@njit(**ACCESS)
+def note_haze(path: Path, pulse: Pulse, under: Histograms, bundle: Bundle) -> None:
+    """Take note of where haze ends on the way of each ray."""
+    first, lanes, index = bundle.first, bundle.lanes, path.media[0, MEDIUM_IOR]
+    for lane in range(WIDTH):
+        if lanes.ray[lane] < 0:
+            continue
+        at, part = lanes.place[lane], bundle.part[lane]
+        under.ends[at, part] = math.inf
+        if first.hit[lane]:
+            end_haze(pulse, under, at, part, index * number_of(first, LENGTH, lane))
 
 
 @njit(**ACCESS)
@@ -279,32 +313,23 @@ def add_hits(
     bundle: Bundle,
 ) -> None:
     """Add what the first surfaces send back; rays that go on are put on the list of their pulse."""
-    first, lanes = bundle.first, bundle.lanes
-    index, lit = path.media[0, MEDIUM_IOR], receiver.band_area > 0.0
+    lanes, own = bundle.lanes, bundle.first.numbers
+    if len(pulse.haze) > 0:
+        note_haze(path, pulse, under, bundle)
+    if judge(path, bundle, tree.lost) > 0:
+        for lane in range(WIDTH):
+            if own[GOES_ON + lane] > 0.0:
+                at = lanes.place[lane]
+                under.goes_on[at, under.going[at]] = bundle.part[lane]
+                under.going[at] += 1
+    if receiver.band_area > 0.0:
+        shine_on(pulse, receiver, under, bundle)
     for lane in range(WIDTH):
-        if lanes.ray[lane] < 0:
-            continue
-        at, part = lanes.place[lane], bundle.part[lane]
-        if len(pulse.haze) > 0:
-            under.ends[at, part] = math.inf
-            if first.hit[lane]:
-                end_haze(pulse, under, at, part, index * number_of(first, LENGTH, lane))
-        if leads_on(path, bundle, lane, tree.lost):
-            under.goes_on[at, under.going[at]] = part
-            under.going[at] += 1
-            continue
-        length = number_of(first, LENGTH, lane)
-        if not first.hit[lane] or index * length > path.most_range:
-            continue
-        if lit:
-            strength, facing = number_of(first, STRENGTH, lane), number_of(first, COSINE_THERE, lane)
-            sun, toward = receiver.sun, toward_of(first, lane)
-            cosine = toward[0] * sun[0] + toward[1] * sun[1] + toward[2] * sun[2]
-            see_light(pulse, receiver, under, at, part, strength, facing, cosine)
-        place, energy = number_of(first, ARRIVES, lane), number_of(first, ENERGY, lane)
-        k = add_energy(pulse, under, at, place, energy)
-        if k >= 0:
-            remember_hit(view, tree.packet, bundle, lane, under, k)
+        if own[ENDS + lane] > 0.0:
+            place, energy = own[ARRIVES + lane], own[ENERGY + lane]
+            k = add_energy(pulse, under, lanes.place[lane], place, energy)
+            if k >= 0:
+                remember_hit(view, tree.packet, bundle, lane, under, k)
 
 
 @njit(**APART)
