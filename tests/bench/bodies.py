@@ -35,7 +35,7 @@ from sensor_models.scene.tracing import RayScene
 from sensor_models.sight.mount import poses_of
 from sensor_models.threads.pool import processors
 from tests.bench.bars import Bar, best_in_turns
-from tests.bench.lidar import directions_of, running
+from tests.bench.lidar import directions_of, running, touch_memory
 from tests.bench.tracing import best as best_of
 from tests.bench.tracing import open3d_caster
 from tests.masters.fmu_files import FmuFiles
@@ -181,16 +181,6 @@ def cast(world: SceneHandle, states: Floats) -> float:
     return best_of(work, TURNS * SWEEPS, time.perf_counter)
 
 
-def touch_memory(folder: Path) -> None:
-    """Have as much memory for files at hand as a drive needs."""
-    content = bytes(DRIVE_BYTES)
-    paths = [folder / f"touched-{number}" for number in range(DRIVE_FILES)]
-    for path in paths:
-        path.write_bytes(content)
-    for path in paths:
-        path.unlink()
-
-
 def drive(files: FmuFiles, world: SceneHandle, begin: Floats, output: str, written: bool) -> float:
     """Seconds that an OS0-128 takes in steps of 10 ms, the bodies setting out anew."""
     values = {
@@ -222,7 +212,7 @@ def drives(files: FmuFiles, world: SceneHandle, folder: str) -> list[Bar]:
 
     def driving(*, written: bool, touched: bool = False) -> float:
         if touched:
-            touch_memory(Path(folder))
+            touch_memory(Path(folder), DRIVE_FILES, DRIVE_BYTES)
         return drive(files, world, begin, f"{folder}/{next(names)}", written)
 
     seconds = best_in_turns(
