@@ -69,8 +69,10 @@ WAVELENGTH = 905e-9
 FILE_STEPS, PAUSE = 40, 0.03
 SECONDS, STEP = 3.0, 0.01
 #: Frames in a row, those before them in which memory is touched for the first time, how often all
-#: of that, and the triangles that are seen.
-ROW, WARM, ROUNDS, HALL = 20, 5, 4, 125_000
+#: of that, and the triangles that are seen, also where files are read at once.
+ROW, WARM, ROUNDS, HALL, ONCE = 20, 5, 4, 125_000, 650_000
+#: What the file of a frame takes at the most.
+FRAME_BYTES = 6_000_000
 
 
 def furnished() -> Scene:
