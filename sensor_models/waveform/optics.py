@@ -208,7 +208,6 @@ def pack_pulse(own: WaveformParameters) -> Pulse:
         samples=own.samples,
         sharing=sharing_of(own),
         shape=shape,
-        spread=np.pad(shape, (0, -len(shape) % layout.BLOCK)),
         passed=np.cumsum(shape) - 0.5 * shape,
         haze=np.zeros(0),
     )

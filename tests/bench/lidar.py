@@ -9,8 +9,9 @@ FMU      what doStep costs over the frame itself; what a written file of 131,072
          with their files, one after the other without pause, over Open3D's bare cast of the same
          rays; the same where a master asks for the file of each frame at once and waits for it, so
          that nothing is made while it is written (on memory that is there; ``bench.bodies`` says
-         what new memory costs on a virtual machine); OS0-128 at 10 Hz in the yard with its vehicles moving; and what that takes of
-         memory, in a process of its own, over the scene and the ray engine.
+         what new memory costs on a virtual machine); OS0-128 at 10 Hz in the yard with its vehicles
+         moving; and what that takes of memory, in a process of its own, over the scene and the ray
+         engine.
 """
 
 import contextlib

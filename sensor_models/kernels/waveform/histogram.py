@@ -58,7 +58,6 @@ from sensor_models.kernels.waveform.layout import (
     Pulse,
     Receiver,
     Work,
-    in_blocks,
 )
 
 SPEED_OF_LIGHT = 299_792_458.0
@@ -194,21 +193,15 @@ def spread_pulse(
 ) -> None:
     """Make power of the energy of the samples: fold it with the pulse's shape."""
     half, samples, shape = len(pulse.shape) // 2, pulse.samples, pulse.shape
-    all_power, energy, spread = work.power_room, under.energy[at], pulse.spread
+    all_power, energy = work.power, under.energy[at]
     all_power[first:last] = 0.0
     for k in range(under.touched[at, 0], under.touched[at, 1]):
         power = energy[k] / pulse.step
-        if not power > 0.0:
-            continue
-        if k >= half and k - half + len(spread) <= len(all_power):
-            to = all_power[k - half :]
-            for place in range(in_blocks(len(shape))):
-                to[place] += power * spread[place]
-            continue
-        begin, end = max(k - half, 0), min(k + half + 1, samples)
-        to, own = all_power[begin:end], shape[begin - k + half :]
-        for place in range(end - begin):
-            to[place] += power * own[place]
+        if power > 0.0:
+            begin, end = max(k - half, 0), min(k + half + 1, samples)
+            to, own = all_power[begin:end], shape[begin - k + half :]
+            for place in range(end - begin):
+                to[place] += power * own[place]
 
 
 @njit(**ACCESS)

@@ -34,9 +34,6 @@ NEXT_SLOPE, CHANGE, TRIAL = SLOPE + 1, SLOPE + 2, SLOPE + 3
 SPARE = TRIAL + MOST_ECHOES + 1
 FIT_ROWS = SPARE + MOST_ECHOES + 1
 
-#: Samples that loops are made for at a time (``in_blocks``).
-BLOCK = 32
-
 #: Pulses that are under way together, and samples that all their histograms may have.
 MOST_PULSES, MOST_UNDER_WAY = 16, 1 << 16
 
@@ -75,7 +72,6 @@ class Pulse(NamedTuple):
     samples: int
     sharing: int  # how an arrival is shared by samples
     shape: Floats  # (odd,): the pulse over samples, 1 in sum; with the sharing it is the pulse
-    spread: Floats  # the shape, and zeros up to a whole block
     passed: Floats  # (odd,): the share of the pulse that has passed after each sample of the shape
     haze: Floats  # W that haze sends back of the whole pulse, from the first sample on
 
@@ -159,17 +155,11 @@ class Histograms(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What a thread makes of one histogram.
-
-    Loops over samples go on to the end of a block, as the last ones, one by one, would take as long
-    as all others in vectors. So arrays have room for ``BLOCK`` more; nobody looks at these.
-    """
+    """What a thread makes of one histogram."""
 
     power: Floats  # (samples,), W
-    level: Floats  # (samples + 2 half + BLOCK,): before the filter; sample k at half + k, 0 beyond
+    level: Floats  # (samples + 2 half,): before the filter; sample k lies at half + k, 0 beyond
     signal: Floats  # (samples,), W
-    power_room: Floats  # (samples + BLOCK,): where power lies
-    signal_room: Floats  # likewise
 
 
 class Found(NamedTuple):
@@ -183,12 +173,6 @@ class Found(NamedTuple):
     smooth: Floats  # (samples,)
     noise: Floats  # (samples,): standard deviation of the noise over that at the gate's start
     room: Floats  # (FIT_ROWS, FIT_BLOCK), what a fit works on
-
-
-@njit(cache=True, forceinline=True)
-def in_blocks(samples: int) -> int:
-    """As many samples, with those that make the last block whole."""
-    return (samples + BLOCK - 1) & -BLOCK
 
 
 @njit(cache=True)
@@ -214,9 +198,7 @@ def new_histograms(samples: int, subrays: int) -> Histograms:
 @njit(cache=True)
 def new_work(samples: int, half: int) -> Work:
     """Room for a waveform, and for a filter that reaches so many samples to either side."""
-    power, signal = np.zeros(samples + BLOCK), np.zeros(samples + BLOCK)
-    level = np.zeros(samples + 2 * half + BLOCK)
-    return Work(power[:samples], level, signal[:samples], power, signal)
+    return Work(np.zeros(samples), np.zeros(samples + 2 * half), np.zeros(samples))
 
 
 @njit(cache=True)

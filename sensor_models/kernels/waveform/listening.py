@@ -239,7 +239,7 @@ def draw_elsewhere(
 def filter_all(receiver: Receiver, work: Work) -> None:
     """Filter the level of the gate."""
     samples = len(work.signal)
-    fold(receiver.filter, work.level, work.signal_room, 0, samples)
+    fold(receiver.filter, work.level, work.signal, 0, samples)
 
 
 @njit(**ACCESS)
@@ -347,7 +347,7 @@ def make_part(
     # The draws of whole blocks, and what was there before, are not to be seen by the filter.
     work.level[max(before, half) : half + first] = 0.0
     work.level[half + last : min(after, samples - half) + 2 * half] = 0.0
-    fold(receiver.filter, work.level, work.signal_room, before, after)
+    fold(receiver.filter, work.level, work.signal, before, after)
 
 
 @njit(**ACCESS)

@@ -309,8 +309,8 @@ def keep_samples(
 ) -> None:
     """Keep a part of a waveform, and where its pulse starts and goes.
 
-    It lies right behind the one before it of the same chunk: with a row for each pulse, each touched
-    a page of memory of its own.
+    It lies right behind the one before it of the same chunk: with a row for each pulse, each would
+    touch a page of memory of its own.
     """
     ray, pose = under.ray[at], under.pose[at]
     row = ray - records.first

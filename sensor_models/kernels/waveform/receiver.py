@@ -38,7 +38,6 @@ from sensor_models.kernels.waveform.layout import (
     Floats,
     Receiver,
     Work,
-    in_blocks,
 )
 
 #: Blocks of random words that a pulse may use: four samples each.
@@ -196,7 +195,7 @@ def photocurrent(
     draw_noise(receiver.key, levels, frame, lanes, first, last)
     floor, inverse = receiver.density * still + receiver.floor, 1.0 / step
     dark, density = math.sqrt(floor * inverse), receiver.density
-    # Parts of arrays, counted from 0: an index that might be negative would keep loops from vectors.
+    # Parts of arrays, counted from 0: an index that might be negative keeps loops from vectors.
     before, own, after = levels[first:begin], levels[begin:end], levels[end:last]
     light_there = powers[begin:end]
     for k in range(len(before)):
@@ -280,11 +279,11 @@ def count_first_photons(
 def fold(kernel: Floats, given: Floats, result: Floats, first: int, last: int) -> None:
     """Fold some samples with a symmetric kernel; of ``given``, sample k lies at ``half + k``.
 
-    It goes on to the end of a block, for which there has to be room (``Work``). Two weights at a time, each for the samples on both sides: vectors do it, and what was summed up
+    Two weights at a time, each for the samples on both sides: vectors do it, and what was summed up
     so far is loaded and stored half as often as there are weights.
     """
-    half, count = len(kernel) // 2, in_blocks(last - first)
-    sums, middle = result[first:], given[half + first :]
+    half, count = len(kernel) // 2, last - first
+    sums, middle = result[first:last], given[half + first :]
     weight = kernel[half]
     for k in range(count):
         sums[k] = weight * middle[k]
@@ -337,13 +336,13 @@ def receive(
         go_on_beyond(work, len(receiver.filter) // 2, base)
         if receiver.noise:
             amplify(receiver, work, step, frame, ray)
-        fold(receiver.filter, work.level, work.signal_room, 0, samples)
+        fold(receiver.filter, work.level, signal, 0, samples)
         for k in range(samples):
             signal[k] -= base
     else:
         lanes = ray << PULSE_SHIFT
         photocurrent(receiver, work, background, step, frame, lanes, 0, samples, (0, samples))
-        fold(receiver.filter, work.level, work.signal_room, 0, samples)
+        fold(receiver.filter, work.level, signal, 0, samples)
     report(receiver, base, signal, 0, samples)
 
 
