@@ -92,31 +92,34 @@ class Store:
         size, first = self._record.itemsize, self.count * self._record.itemsize
         wanted = first + count * size
         if self._file is None and wanted > IN_MEMORY:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by ``clear``, or at the end
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by ``clear``
             # Not by __del__: of what goes together, the file might go first, and warn.
             self._end = weakref.finalize(self, self._file.close)
             self._file.write(self._held[:first].data)
             self._held = np.empty(0, np.uint8)
         if self._file is not None:
-            self._added = np.empty(count, self._record)
+            self._added: NDArray[Any] = np.empty(count, self._record)
             return self._added
         if wanted > len(self._held):
             more = np.empty(min(max(2 * len(self._held), wanted), IN_MEMORY), np.uint8)
             more[:first] = self._held[:first]
             self._held = more
-        return self._held[first:wanted].view(self._record)
+        records: NDArray[Any] = self._held[first:wanted].view(self._record)
+        return records
 
     def filled(self, count: int) -> None:
         """Take note that so many records were written to the ``room``."""
         if self._file is not None:
             self._file.write(self._added[:count].view(np.uint8).data)
+            del self._added
         self.count += count
 
     def all(self) -> NDArray[Any]:
         """All records, read only; those of a file are read from there when they are looked at."""
         if self._file is None:
-            records = self._held[: self.count * self._record.itemsize].view(self._record)
-            records.flags.writeable = False
+            held = self._held[: self.count * self._record.itemsize]
+            held.flags.writeable = False
+            records: NDArray[Any] = held.view(self._record)
             return records
         self._file.flush()
         mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
