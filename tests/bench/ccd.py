@@ -17,7 +17,7 @@ error over ours, as its error falls with the root of its samples. Each error is 
 of half the size from one of its own program with ``TRUTH`` times as many samples and nothing
 shared, over the mean of that, of pixels that are ``INSIDE`` pixels from what is not of their
 material: Mitsuba's samples are spread over a pixel, so its edges have noise that ours have not.
-That its error falls so was seen: 3.9, 2.0 and 1.25 % with 16, 64 and 144 samples, where ours is 1.2.
+That its error falls so was seen: 3.9, 2.0 and 1.25 % with 16, 64 and 144 samples; ours is 1.2.
 
 The variant llvm takes the newest LLVM that the loader finds, unless DRJIT_LIBLLVM_PATH names one.
 Older ones than 16 cannot compile half-precision numbers for processors that have them, and end the
