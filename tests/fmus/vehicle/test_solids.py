@@ -141,13 +141,16 @@ def test_a_scene_that_differs_in_anything_solid_has_solids_of_its_own() -> None:
     instance = YARD.instances[-1]
     moved = instance.transform.copy()
     moved[0, 3] += 1e-3
-    mesh = YARD.meshes[0]
+    number, asphalt = instance.mesh, [m.name for m in YARD.materials].index("asphalt")
+    meshes, materials = list(YARD.meshes), list(YARD.materials)
+    meshes[number] = replace(meshes[number], vertices=1.001 * meshes[number].vertices)
+    materials[asphalt] = replace(materials[asphalt], name="leaf")
     others = [
         replace(YARD, instances=(*YARD.instances[:-1], replace(instance, transform=moved))),
         replace(YARD, instances=(*YARD.instances[:-1], replace(instance, name="other"))),
         replace(YARD, instances=YARD.instances[:-1]),
-        replace(YARD, meshes=(replace(mesh, vertices=mesh.vertices + 1e-3), *YARD.meshes[1:])),
-        replace(YARD, materials=tuple(replace(m, name=f"{m.name} 2") for m in YARD.materials)),
+        replace(YARD, meshes=tuple(meshes)),
+        replace(YARD, materials=tuple(materials)),
         replace(YARD, bodies=tuple(replace(b, name=f"{b.name} 2") for b in YARD.bodies)),
     ]
     assert len({id(solids_of(scene)) for scene in [YARD, *others]}) == 1 + len(others)
