@@ -65,7 +65,7 @@ Task = tuple[str, list[Export]]
 
 @dataclass(frozen=True)
 class Carrier:
-    """An FMU that is to carry its kernels: where its resources are, and their digest."""
+    """An FMU that is to carry its kernels: where its resources are, if they are unpacked."""
 
     name: str
     resources: Path
@@ -77,18 +77,19 @@ class Carrier:
 def carriers_of(
     wanted: Sequence[Source], contents: Mapping[str, Mapping[str, bytes]], folder: Path
 ) -> list[Carrier]:
-    """Unpack the resources of FMUs, so that they can run."""
+    """The FMUs; what is read or run of them is unpacked."""
     exports = read_exports()
     carriers = []
     for source in wanted:
         name = source.model.model_name
-        write_files(folder / name, contents[name])
         # where this Python is changes nothing
         known = [
             part for k, v in contents[name].items() if "python.txt" not in k for part in (k, v)
         ]
         declared = tuple(exports_of(name, exports)) if is_own(source) else None
         carriers.append(Carrier(name, folder / name / "resources", digest_of(*known), declared))
+    for carrier in declaring(carriers):
+        write_files(folder / carrier.name, contents[carrier.name])
     return carriers
 
 
@@ -118,15 +119,16 @@ def carry(
         first = environment_of(recording_level(levels), wanted)
         exports = list(pool.map(lambda c: exports_for(c, first, kept, say), carriers))
         objects = Path(folder)
-        known = compile_all(merged(exports), levels, wanted, declaring(carriers), objects, say)
+        places = [carrier.resources for carrier in declaring(carriers)]
+        known = compile_all(merged(exports), levels, wanted, places, objects, say)
 
         def linked_for(own: Iterable[Export]) -> dict[str, bytes]:
             return link_all(own, sources, objects, known, wanted, kept)
 
         linked = list(pool.map(linked_for, exports))
-        for carrier, files in zip(carriers, linked, strict=True):
-            write_files(carrier.resources, files)
         outside = [(c, f) for c, f in zip(carriers, linked, strict=True) if c.declared is None]
+        for carrier, files in outside:
+            write_files(carrier.resources, files)
         list(pool.map(lambda pair: try_out(pair[0], pair[1], kept, say), outside))
     return {carrier.name: files for carrier, files in zip(carriers, linked, strict=True)}
 
@@ -176,10 +178,9 @@ def merged(exports: Iterable[Iterable[Export]]) -> list[Export]:
     return list({export.key: export for of_one in exports for export in of_one}.values())
 
 
-def declaring(carriers: Sequence[Carrier]) -> list[Path]:
-    """Unpacked FMUs that together declare all kernels: any one, and all from outside."""
-    outside = [carrier.resources for carrier in carriers if carrier.declared is None]
-    return outside or [carriers[0].resources]
+def declaring(carriers: Sequence[Carrier]) -> Sequence[Carrier]:
+    """FMUs that together declare all kernels: all from outside, or any one."""
+    return [carrier for carrier in carriers if carrier.declared is None] or carriers[:1]
 
 
 # ---- what they are made of -----------------------------------------------------------------------

@@ -241,14 +241,6 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
             self.values.set(variable, variable.start)
         run.close()
 
-    def compiled_step(self) -> tuple[int, int]:
-        """The addresses of a compiled step and of its context; the binding calls it directly.
-
-        ``(0, 0)`` means that there is no compiled step, and that steps go through ``do_step``.
-        The binding asks when a run has begun and after a state was set.
-        """
-        return 0, 0
-
     def do_step(self, current_time: float, step_size: float) -> bool:
         """Read the inputs and do everything that is due in this step."""
         run = self._running()
@@ -258,9 +250,10 @@ class FmuBase(Fmi2Slave):  # type: ignore[misc]  # pythonfmu carries no types
                 f"communication step = {step_size} s at time = {current_time} s is not allowed,"
                 " a step is finite and longer than 0 s"
             )
-        if current_time < self.time and not same_instant(current_time, self.time):
+        last = self.time
+        if current_time < last and not same_instant(current_time, last):
             raise ParameterError(
-                f"time = {current_time} s lies before the end of the last step, {self.time} s"
+                f"time = {current_time} s lies before the end of the last step, {last} s"
             )
         run.observe(end if run.inputs_at_step_end else current_time, end)
         self.time = end

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 _ORIENTATION = slice(ORIENTATION, ORIENTATION + 4)
 _VECTOR_PART = slice(ORIENTATION + 1, ORIENTATION + 4)
 
+#: Three zeros: angles, or the vector part of a quaternion, that nobody sets.
+NO_ANGLES = bytes(24)
+
 #: The largest number in a body's state. What lies between two states is a matter of squares of
 #: squares: of larger numbers these overflow, and a sensor that has taken one in would refuse all
 #: later states as well.
@@ -99,15 +102,16 @@ class InputReader:
         """
         state = self._state.copy()
         if self._is_body:
-            if not math.hypot(*state.tolist()) <= LARGEST:  # else none is larger, or no number
+            numbers = state.tolist()
+            if not math.hypot(*numbers) <= LARGEST:  # else none is larger, or no number
                 self._check_size(state)
-            if not self._told_of_idle and any(self._idle.tolist()):
+            if not self._told_of_idle and self._idle.tobytes() != NO_ANGLES:
                 self._tell_of_idle()
-        if self._angles is not None:
-            state[_ORIENTATION] = orientation_of_angles(self._angles)
-        elif self._is_body:
-            self._normalise(state)
-        content = b"".join([array.tobytes() for array in self._filled])
+            if self._angles is None:
+                self._normalise(state, numbers[_ORIENTATION])
+            else:
+                state[_ORIENTATION] = orientation_of_angles(self._angles)
+        content = b"".join([a.tobytes() for a in self._filled]) if self._filled else b""
         if before is not None and content == before.content:
             return state, before
         return state, self._parsed(content, before)
@@ -123,17 +127,20 @@ class InputReader:
 
     def _tell_of_idle(self) -> None:
         """Say once that somebody sets the orientation that does not count."""
-        self._told_of_idle = True
-        self._fmu.warn(IDLE_ANGLES if self._angles is None else IDLE_QUATERNION)
+        if any(self._idle.tolist()):  # -0 is also nothing
+            self._told_of_idle = True
+            self._fmu.warn(IDLE_ANGLES if self._angles is None else IDLE_QUATERNION)
 
-    def _normalise(self, body: Vector) -> None:
+    def _normalise(self, body: Vector, given: list[float]) -> None:
         """Bring the orientation in a body's state to unit length.
 
         All zeros mean that it is not connected: the body then has the axes of the world.
         """
-        given = body[_ORIENTATION].tolist()
-        unit, connected = normalised_orientation(*given)
-        if unit != tuple(given):
+        w, x, y, z = given
+        if math.hypot(w, x, y, z) == 1.0:  # as many masters give it
+            return
+        unit, connected = normalised_orientation(w, x, y, z)
+        if unit != (w, x, y, z):
             body[_ORIENTATION] = unit
         if not connected and not self._told_of_orientation:
             self._told_of_orientation = True

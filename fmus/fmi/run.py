@@ -181,7 +181,8 @@ class SensorRun:
             state = self._messages.take_inputs(self._known, state, None)
         inputs = Inputs(state, held.held, held.held)
         self._give(held, self.sensor.begin(inputs))
-        self._keep()
+        if self._body is not None:
+            self._body.keep()
         self._say_if_nothing_is_written()
 
     def _say_if_nothing_is_written(self) -> None:
@@ -224,7 +225,8 @@ class SensorRun:
         self._end = end
         self._give(held, self.sensor.advance(inputs, self._known, time))
         self._known = time
-        self._keep()
+        if self._body is not None:
+            self._body.keep()
         if self._files is not None:
             # A file takes milliseconds to be written. Nobody waits for it who does not ask.
             if self._files.names_now:
@@ -234,12 +236,7 @@ class SensorRun:
 
     def _completed(self, time: float, state: Vector) -> Completed:
         """The state at an instant, with all that the inputs leave out."""
-        return Completed(state, None) if self._body is None else self._body.complete(time, state)
-
-    def _keep(self) -> None:
-        """The state that was completed last has been taken."""
-        if self._body is not None:
-            self._body.keep()
+        return (state, None) if self._body is None else self._body.complete(time, state)
 
     def complete_after(self, instant: float) -> float:
         """The next instant at which a frame can be complete; infinity if that is not known."""

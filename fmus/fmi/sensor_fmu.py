@@ -1,7 +1,8 @@
 """The FMU of a sensor, made from the declaration of the sensor.
 
 ``sensor_fmu(spec)`` makes the FMU class of any sensor. Values, life cycle and saved states are
-those of all FMUs (``base``); a ``SensorRun`` or a ``ScalarRun`` drives the sensor.
+those of all FMUs (``base``). A ``SensorRun`` drives the sensor, or a ``ScalarRun`` one with a
+compiled step.
 """
 
 import sys
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 from inspect import getdoc
 from typing import ClassVar
 
-from fmus.fmi.base import FmuBase
+from fmus.fmi.base import FmuBase, Run
 from fmus.fmi.run import SensorRun
 from fmus.fmi.scalar_run import ScalarRun
 from fmus.fmi.variables import Variable, declare
@@ -19,7 +20,7 @@ from sensor_models.output.frame_binaries import FrameBinary
 
 
 class SensorFmu(FmuBase):
-    """An FMU around one sensor."""
+    """An FMU around one sensor, which is stepped in Python."""
 
     spec: ClassVar[SensorSpec]
 
@@ -57,29 +58,9 @@ class SensorFmu(FmuBase):
         """The docstring of the module that makes the sensor."""
         return getdoc(sys.modules[cls.spec.create.__module__]) or ""
 
-    def create_run(self, start: float) -> SensorRun | ScalarRun:
+    def create_run(self, start: float) -> Run:
         """The sensor with its clock; it measures when it begins."""
-        return ScalarRun(self, start) if self.spec.compiled else SensorRun(self, start)
-
-    @property
-    def time(self) -> float:
-        """The end of the last step; a compiled step keeps this itself."""
-        return self._run.step.time if isinstance(self._run, ScalarRun) else self._time
-
-    @time.setter
-    def time(self, time: float) -> None:
-        self._time = time
-
-    def compiled_step(self) -> tuple[int, int]:
-        """Addresses of the compiled step and its context, if there is one and the run has begun."""
-        return self._run.compiled_step() if isinstance(self._run, ScalarRun) else (0, 0)
-
-    def do_step(self, current_time: float, step_size: float) -> bool:
-        """Read the inputs and do everything that is due in this step."""
-        if isinstance(self._run, ScalarRun):
-            self._run.advance(current_time, step_size)
-            return True
-        return super().do_step(current_time, step_size)
+        return SensorRun(self, start)
 
     def early_end(self, start: float, end: float) -> float:
         """The first instant within a step at which a frame can be complete.
@@ -105,6 +86,40 @@ class SensorFmu(FmuBase):
             super().compute_initial()
 
 
+class ScalarFmu(SensorFmu):
+    """An FMU around a sensor with a compiled step, which the binding calls without Python."""
+
+    _run: ScalarRun | None
+
+    def create_run(self, start: float) -> Run:
+        """The sensor with its clock; it measures when it begins."""
+        return ScalarRun(self, start)
+
+    @property
+    def time(self) -> float:
+        """The end of the last step; the compiled step keeps this itself."""
+        return self._time if self._run is None else self._run.step.time
+
+    @time.setter
+    def time(self, time: float) -> None:
+        self._time = time
+
+    def compiled_step(self) -> tuple[int, int]:
+        """The addresses of the compiled step and its context, for the binding.
+
+        It asks when a run has begun, after a state was set and after each step that it left to
+        Python. An FMU whose steps all go through Python has no such method, and is not asked.
+        """
+        return (0, 0) if self._run is None else self._run.compiled_step()
+
+    def do_step(self, current_time: float, step_size: float) -> bool:
+        """Make the step that the binding could not do without Python."""
+        if self._run is None:
+            return super().do_step(current_time, step_size)  # which refuses it
+        self._run.advance(current_time, step_size)
+        return True
+
+
 def _messages_of(spec: SensorSpec) -> dict[str, str]:
     """The types of the messages of a sensor, by name."""
     ports = spec.messages
@@ -125,4 +140,4 @@ def sensor_fmu(spec: SensorSpec) -> type[SensorFmu]:
         "PACKAGES": spec.packages,
         "messages": _messages_of(spec),
     }
-    return type(f"{spec.name}Fmu", (SensorFmu,), members)
+    return type(f"{spec.name}Fmu", (ScalarFmu if spec.compiled else SensorFmu,), members)

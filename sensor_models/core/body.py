@@ -9,7 +9,6 @@ import functools
 import math
 from collections.abc import Callable
 from enum import IntEnum
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,12 +180,9 @@ def angles_of_orientation(w: float, x: float, y: float, z: float) -> tuple[float
     return roll, math.asin(sine), yaw
 
 
-class Completed(NamedTuple):
-    """A state of a body with all that was left out."""
-
-    state: Vector
-    #: The state before it, if only now its velocities are known.
-    revised: Vector | None
+#: A state of a body with all that was left out; and the state before it, if only now its velocities
+#: are known. No class with names: making it would be a fiftieth of a small sensor's step.
+Completed = tuple[Vector, Vector | None]
 
 
 class BodyPort:
@@ -203,6 +199,7 @@ class BodyPort:
         self._states, self._latest, self._interval = 0.0, -math.inf, 0.0
         #: What was found in the newest state that was kept, and what the inputs said then.
         self._found, self._said = -1, b""
+        self._is_changed = _changes(self._found)
         self._new: tuple[float, float, int, Vector] = (0.0, 0.0, 0, self._before)
         if self._policy != at.ALL_GIVEN:
             _load_kernels()
@@ -210,12 +207,12 @@ class BodyPort:
     def complete(self, time: float, given: Vector) -> Completed:
         """Complete the state at an instant, of a unit quaternion and at least 13 values."""
         if self._policy == at.ALL_GIVEN:
-            return Completed(given, None)
+            return given, None
         states, latest = self._states, self._latest
         again = states > 0.0 and _is_same(time, latest)
-        if not again and self._says_nothing_new(given):
+        if states > 2.0 and not again and self._says_nothing_new(given):
             self._new = time, time - latest, self._found, given
-            return Completed(given, None)
+            return given, None
         if again and states == 1.0:
             states = 0.0
         interval = 0.0 if again or states == 0.0 else time - latest
@@ -224,15 +221,15 @@ class BodyPort:
         self._new = time, interval, found, state
         is_second = states == 1.0 or (states == 2.0 and self._interval == 0.0)
         revised = self._revised(found) if is_second and interval > 0.0 else None
-        return Completed(state, revised)
+        return state, revised
 
     def _says_nothing_new(self, given: Vector) -> bool:
-        """Whether a later state, of which there were some, is what is given, as the newest was.
+        """Whether a state after the second one is what is given, as the newest was.
 
         What was seen never gets less. So it is for all inputs if all was seen, and else for those
         that have not changed.
         """
-        if self._states <= 2.0 or _changes(self._found):
+        if self._is_changed:
             return False
         return self._found == at.SETTLED or given.tobytes() == self._said
 
@@ -270,6 +267,7 @@ class BodyPort:
         time, interval, found, state = self._new
         if found != self._found or self._states <= 2.0:
             self._memory = self._rows[at.MEMORY].copy()
+            self._is_changed = _changes(found)
         if interval > 0.0:
             # what is known before a jump says nothing of the motion
             self._interval = 0.0 if found >> at.JUMPS else interval
@@ -298,6 +296,7 @@ class BodyPort:
         self._before, self._older, self._memory = known
         self._states, self._latest, self._interval = saved[:3].tolist()
         self._found, self._said = -1, b""
+        self._is_changed = _changes(self._found)
 
     def restored(self, saved: Vector) -> "BodyPort":
         """Another one that goes on from a state, and tells nothing again."""

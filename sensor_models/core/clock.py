@@ -105,16 +105,14 @@ class SampleClock:
         self.rate, self._most = rate, most
         self._clock = new_clock(start)
         self._tolerance = 0.0
+        #: The newest instant whose state is known, -inf if none is: also in the array, from which
+        #: Python takes five times as long to read it.
+        self.latest = -math.inf
 
     def rewind(self) -> None:
         """Back to sample 0, with no state known."""
         self._clock[:] = new_clock(self._clock[sampling.START])
-        self._tolerance = 0.0
-
-    @property
-    def latest(self) -> float:
-        """The newest instant whose state is known, -inf if none is."""
-        return float(self._clock[sampling.LATEST])
+        self._tolerance, self.latest = 0.0, -math.inf
 
     @property
     def only_start_known(self) -> bool:
@@ -155,6 +153,7 @@ class SampleClock:
     def go_back(self, mark: tuple[Vector, float]) -> None:
         """Take back all that was noted since a mark was made."""
         self._clock, self._tolerance = mark
+        self.latest = float(self._clock[sampling.LATEST])
 
     def advance(self, known_time: float) -> range:
         """Note a known instant; returns the indices of all samples that are due with it.
@@ -166,13 +165,15 @@ class SampleClock:
                 the start, if float64 cannot distinguish samples, or if there would be too many of
                 them. The clock then stays as it was.
         """
+        known_time = float(known_time)
         found, first, after, tolerance = sampling.note(
-            self._clock, self.rate, float(known_time), self._most
+            self._clock, self.rate, known_time, self._most
         )
         if found >= sampling.NOT_FINITE:
             refuse_instant(found, self._clock, self.rate, known_time, self._most)
         if found != sampling.REPEATS:
             self._tolerance = tolerance
+        self.latest = known_time
         return range(first, after)
 
     @property
@@ -186,6 +187,7 @@ class SampleClock:
             raise ParameterError(f"the state of a clock has 4 values, not shape {saved.shape}")
         check_clock_state(saved)
         self._clock[:] = saved
+        self.latest = float(saved[sampling.LATEST])
 
 
 def check_clock(start: float, rate: float) -> None:
@@ -267,6 +269,8 @@ class Timeline:
 
     def push(self, time: float, values: Vector) -> list[Sample]:
         """The samples that are due with the state at an instant: index, stamp, values.
+
+        Samples at that very instant have the given array, and others one of their own.
 
         Raises:
             ParameterError: as ``SampleClock.due``; the timeline then stays as it was.

@@ -170,7 +170,8 @@ class SampledSensor:
         (reading,) = setup.spec.readings
         self._flatten = flattener(reading.declaring)
         kinds = [quantity.kind for _, quantity, _ in reading.scalars()]
-        self._pick = picker([place for place, kind in enumerate(kinds) if kind == "real"])
+        reals = [place for place, kind in enumerate(kinds) if kind == "real"]
+        self._pick = None if len(reals) == len(kinds) else picker(reals)
         self._start = setup.start
         some = setup.spec.start_state()
         interpolate(some, some, 1.0, 0.5)  # compiles or loads it now, not in a step
@@ -190,7 +191,7 @@ class SampledSensor:
                 if index == 0:
                     model.reset()  # the initial state may be given twice: the later one counts
                 # Held inputs count from their own state on; earlier samples have the last ones.
-                is_new = index == 0 or timeline.clock.is_latest(stamp)
+                is_new = index == 0 or state is inputs.state  # which is passed on as it is
                 now = held if is_new else inputs.before
                 yield Result(index, stamp, self._finite(self._measure(index, stamp, state, now)))
         except BaseException:
@@ -201,7 +202,7 @@ class SampledSensor:
     def _finite(self, reading: Any) -> tuple[Any, ...]:
         """The values of a reading; it is refused if one of them is not finite."""
         values = self._flatten(reading)
-        numbers = self._pick(values)
+        numbers = values if self._pick is None else self._pick(values)
         # A sum of finite numbers may yet be too large, so it only says that all is well.
         if not math.isfinite(sum(numbers)) and not all(map(math.isfinite, numbers)):
             raise ParameterError(

@@ -22,7 +22,7 @@ from sensor_models.output.images import ImageFormat
 from sensor_models.output.sinks import WriteFiles
 from sensor_models.presets import load_preset
 from sensor_models.scene.manifest import scene_folder
-from tests.fmus.host import Instance, open_shared
+from tests.fmus.host import Instance, open_fmu
 
 Numbers = dict[str, float]
 
@@ -76,7 +76,7 @@ def wall(folder: Path, distance: float, share: float = 0.5) -> Path:
 @contextmanager
 def running(fmu: Path, values: dict[str, Any]) -> Iterator[Instance]:
     """An instance that was initialised with some values, its files in a folder of its own."""
-    with tempfile.TemporaryDirectory() as name, open_shared(fmu) as instance:
+    with tempfile.TemporaryDirectory() as name, open_fmu(fmu) as instance:
         instance.initialize({**values, "output_directory": name})
         instance.folder = Path(name)  # type: ignore[attr-defined]
         yield instance

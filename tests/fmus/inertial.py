@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from sensor_models.core.frames import BodyState
 from sensor_models.core.quantities import quantities_of
-from tests.fmus.host import Instance, open_shared
+from tests.fmus.host import Instance, open_fmu
 
 Vector = tuple[float, float, float]
 Values = dict[str, Any]
@@ -94,7 +94,7 @@ class Signal:
 
     def open(self, directory: Path) -> AbstractContextManager[Instance]:
         """An instance of its FMU."""
-        return open_shared(directory / f"{self.model}.fmu")
+        return open_fmu(directory / f"{self.model}.fmu")
 
     def read(self, sensor: Instance) -> Vector:
         """The newest reading."""

@@ -212,13 +212,12 @@ def _model(name: str) -> Any:
 
 @contextlib.contextmanager
 def open_twin(fmu: Path, name: str = "sensor", **options: bool) -> Iterator[Twin]:
-    """An instance of an FMU of FMI 3.0, freed afterwards, its directory removed."""
-    with unpacked(fmu) as directory:
-        twin = Twin(directory, name, **options)
-        try:
-            yield twin
-        finally:
-            twin.slave.freeInstance()
+    """An instance of an FMU of FMI 3.0, freed afterwards."""
+    twin = Twin(unpacked(fmu), name, **options)
+    try:
+        yield twin
+    finally:
+        twin.slave.freeInstance()
 
 
 def build_frame_reader(folder: Path, interface: Interface = Interface.arrays) -> Path:

@@ -32,7 +32,7 @@ from scipy.stats import chi2
 
 from sensor_models.presets import load_preset
 from tests.fmus.driving import read_record
-from tests.fmus.host import open_shared
+from tests.fmus.host import open_fmu
 
 Floats = NDArray[np.float64]
 
@@ -110,7 +110,7 @@ def readings(
     """Specific forces and angular rates that the FMU records on the drive."""
     own = {f"gravity.{a}": 0.0 for a in "xyz"} | {"use_acceleration_inputs": True}
     own |= {"sample_rate": RATE, "inputs_at_step_end": True, "record": True}
-    with open_shared(fmus / "Imu.fmu", "imu") as imu:
+    with open_fmu(fmus / "Imu.fmu", "imu") as imu:
         imu.initialize({**parameters, **own, **path.inputs[0], "output_directory": str(folder)})
         for index in range(1, SAMPLES):
             imu.set(path.inputs[index])

@@ -23,7 +23,7 @@ from tests.conftest import SAMPLING, SEEING, SENSORS
 from tests.fmus.driving import Columns, Motion, bits, drive, read_record
 from tests.fmus.fmi.test_cutting import COMMON, END, STEPS, at_milliseconds, times, up_to_end
 from tests.fmus.histories import go, parameters_of
-from tests.fmus.host import Instance, open_fmu, open_shared
+from tests.fmus.host import Instance, open_fmu
 
 every_sensor = pytest.mark.parametrize("model", SENSORS)
 #: Those whose signals can be at fault.
@@ -62,7 +62,7 @@ def readings_of(
     fmu: Path, folder: Path, instants: list[float], parameters: Mapping[str, Any]
 ) -> tuple[Columns, dict[str, bytes]]:
     """The record of a run, and its frames' files."""
-    with open_shared(fmu) as instance:
+    with open_fmu(fmu) as instance:
         motion = erratic_motion(instance)
         where = {"record": True, "output_directory": str(folder)}
         if "write_files" in parameters:
@@ -121,7 +121,7 @@ def test_results_at_instants_that_all_masters_know_are_the_same_bits(
 
 def story(fmu: Path, model: str, name: str) -> list[dict[str, Any]]:
     """The outputs of a run."""
-    with open_shared(fmu, name) as instance:
+    with open_fmu(fmu, name) as instance:
         instance.initialize(parameters_of(model))
         return go(instance, 0, 30)
 
@@ -132,7 +132,7 @@ def test_instances_take_turns_in_any_order_and_report_what_they_report_alone(
 ) -> None:
     alone = {name: story(fmu, model, name) for name in ("left", "right")}
     for order in (("left", "right"), ("right", "left")):
-        with open_shared(fmu, order[0]) as first, open_shared(fmu, order[1]) as second:
+        with open_fmu(fmu, order[0]) as first, open_fmu(fmu, order[1]) as second:
             both = dict(zip(order, (first, second), strict=True))
             together: dict[str, list[dict[str, Any]]] = {name: [] for name in order}
             for instance in both.values():
@@ -156,7 +156,7 @@ def test_readings_differ_with_name_and_with_seed_and_repeat_with_both(
     fmu: Path, model: str
 ) -> None:
     def run(name: str, seed: int) -> list[dict[str, Any]]:
-        with open_shared(fmu, name) as instance:
+        with open_fmu(fmu, name) as instance:
             instance.initialize({**parameters_of(model), "seed": seed})
             return go(instance, 0, 20)
 
@@ -189,7 +189,7 @@ NO_LENGTH = [(0.0, 1e-7, 0.0, 0.0), (5e-7, 5e-7, 5e-7, -4e-7), (5e-324, 0.0, 0.0
 
 @every_sensor
 def test_a_bad_step_is_refused_and_the_sensor_goes_on(fmu: Path, model: str) -> None:
-    with open_shared(fmu) as sensor, open_shared(fmu) as undisturbed:
+    with open_fmu(fmu) as sensor, open_fmu(fmu) as undisturbed:
         for each in (sensor, undisturbed):
             ahead(each, model)
         before = sensor.saved()
@@ -203,7 +203,7 @@ def test_a_bad_step_is_refused_and_the_sensor_goes_on(fmu: Path, model: str) -> 
 def test_a_motion_that_is_not_finite_is_refused_and_the_sensor_goes_on(
     fmu: Path, model: str
 ) -> None:
-    with open_shared(fmu) as sensor, open_shared(fmu) as undisturbed:
+    with open_fmu(fmu) as sensor, open_fmu(fmu) as undisturbed:
         for each in (sensor, undisturbed):
             ahead(each, model)
         before = sensor.saved()
@@ -227,7 +227,7 @@ def orientation(values: tuple[float, ...]) -> dict[str, float]:
 def test_an_orientation_of_no_length_is_refused_and_the_sensor_goes_on(
     fmu: Path, model: str
 ) -> None:
-    with open_shared(fmu) as sensor, open_shared(fmu) as undisturbed:
+    with open_fmu(fmu) as sensor, open_fmu(fmu) as undisturbed:
         for each in (sensor, undisturbed):
             ahead(each, model)
         before = sensor.outputs()
@@ -247,7 +247,7 @@ def test_an_orientation_of_four_zeros_counts_as_none_with_one_warning(
 ) -> None:
     found = []
     for values in ((1.0, 0.0, 0.0, 0.0), (0.0,) * 4):
-        with open_shared(fmu) as sensor:
+        with open_fmu(fmu) as sensor:
             # poses are given: nothing else is to be told
             still = {**orientation(values), "body.angular_velocity.y": 2.0, "poses": 1}
             sensor.initialize({**parameters_of(model), **still})
@@ -277,7 +277,7 @@ def test_a_step_with_inputs_too_large_to_compute_with_is_refused_and_nothing_is_
     parameters = {**parameters_of(model), "sample_rate": 100.0}
     if model == "Odometer":
         parameters["wheel_radius"] = 1e10
-    with open_shared(fmu) as sensor, open_shared(fmu) as undisturbed:
+    with open_fmu(fmu) as sensor, open_fmu(fmu) as undisturbed:
         for each in (sensor, undisturbed):
             folder = tmp_path / ("sensor" if each is sensor else "undisturbed")
             where = {"record": True, "output_directory": str(folder)}
@@ -299,7 +299,7 @@ def test_a_step_with_inputs_too_large_to_compute_with_is_refused_and_nothing_is_
 
 @pytest.mark.parametrize("model", ["Gnss", "Imu", "Magnetometer", *SEEING])
 def test_a_handle_of_no_scene_is_refused_and_the_sensor_goes_on(fmu: Path, model: str) -> None:
-    with open_shared(fmu) as sensor, open_shared(fmu) as undisturbed:
+    with open_fmu(fmu) as sensor, open_fmu(fmu) as undisturbed:
         for each in (sensor, undisturbed):
             ahead(each, model)
         before = sensor.outputs()
@@ -344,7 +344,7 @@ def test_frames_go_nowhere_without_a_directory_which_is_said_once(
         (WriteFiles.off, 0, []),
         (WriteFiles.on, 1, []),
     ):
-        with open_shared(fmu) as sensor:
+        with open_fmu(fmu) as sensor:
             sensor.initialize({**parameters_of(model), "write_files": chosen})
             go(sensor, 0, 10)
             sensor.terminate()
@@ -353,7 +353,7 @@ def test_frames_go_nowhere_without_a_directory_which_is_said_once(
         assert [word in text for word, text in zip(words, said, strict=True)] == [True] * len(words)
         assert len([*tmp_path.glob("*/index.jsonl")]) == files
     unused = tmp_path / "unused"
-    with open_shared(fmu) as sensor:
+    with open_fmu(fmu) as sensor:
         where = {"output_directory": str(unused), "write_files": WriteFiles.off}
         sensor.initialize({**parameters_of(model), **where})
         go(sensor, 0, 10)

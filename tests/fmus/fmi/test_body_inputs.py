@@ -11,7 +11,7 @@ import pytest
 from sensor_models.scene.registry import attach
 from tests.conftest import SEEING
 from tests.fmus.histories import parameters_of
-from tests.fmus.host import Instance, open_shared
+from tests.fmus.host import Instance, open_fmu
 
 G = 9.80665
 BODIED = ["Accelerometer", "Gnss", "Gyroscope", "Imu", "Magnetometer", *SEEING]
@@ -48,7 +48,7 @@ def about(instance: Instance, words: str) -> list[str]:
 
 
 def test_a_gyroscope_on_a_rate_table_reads_its_rate(fmu_directory: Path) -> None:
-    with open_shared(fmu_directory / "Gyroscope.fmu") as gyroscope:
+    with open_fmu(fmu_directory / "Gyroscope.fmu") as gyroscope:
         rows = run(
             gyroscope,
             {"sample_rate": 1000.0},
@@ -63,7 +63,7 @@ def test_a_gyroscope_on_a_rate_table_reads_its_rate(fmu_directory: Path) -> None
 
 
 def test_an_accelerometer_reads_the_slope_of_its_velocity(fmu_directory: Path) -> None:
-    with open_shared(fmu_directory / "Accelerometer.fmu") as accelerometer:
+    with open_fmu(fmu_directory / "Accelerometer.fmu") as accelerometer:
         rows = run(
             accelerometer,
             {"sample_rate": 1000.0},
@@ -78,7 +78,7 @@ def test_an_accelerometer_reads_the_slope_of_its_velocity(fmu_directory: Path) -
 
 def test_increments_of_a_moving_start_agree_with_the_readings(imu_fmu: Path) -> None:
     names = ["accelerometer.x", "delta_velocity.x", "accelerometer.z", "delta_velocity.z"]
-    with open_shared(imu_fmu) as imu:
+    with open_fmu(imu_fmu) as imu:
         rows = run(
             imu,
             {"velocities": 2, "sample_rate": 100.0},
@@ -94,7 +94,7 @@ def test_increments_of_a_moving_start_agree_with_the_readings(imu_fmu: Path) -> 
 @pytest.mark.parametrize("model", ["Gnss", "Radar"])
 def test_sensors_that_report_velocities_find_them_in_poses(fmu_directory: Path, model: str) -> None:
     output = {"Gnss": "velocity.north", "Radar": "speed"}[model]
-    with open_shared(fmu_directory / f"{model}.fmu") as sensor:
+    with open_fmu(fmu_directory / f"{model}.fmu") as sensor:
         given = {} if model == "Gnss" else {**parameters_of(model), "speed_mode": 1}
 
         def moving(known: bool) -> Inputs:
@@ -135,7 +135,7 @@ def test_velocities_alone_move_every_sensor(fmu_directory: Path, model: str) -> 
 
         return at
 
-    with open_shared(fmu_directory / f"{model}.fmu") as sensor:
+    with open_fmu(fmu_directory / f"{model}.fmu") as sensor:
         names = real_outputs(sensor)
         truth = run(sensor, parameters, inputs(True), names, steps=4, step=0.07)
         sensor.reset()
@@ -160,7 +160,7 @@ def test_angles_are_the_orientation_that_the_quaternion_is(
     )
     by_parts = {f"body.orientation.{p}": v for p, v in zip("wxyz", quaternion, strict=True)}
     by_angles = {"body.euler.roll": roll, "body.euler.pitch": pitch, "body.euler.yaw": yaw + turns}
-    with open_shared(fmu_directory / f"{model}.fmu") as sensor:
+    with open_fmu(fmu_directory / f"{model}.fmu") as sensor:
         names = real_outputs(sensor)
         own = parameters_of(model)
         truth = run(sensor, own, lambda time: by_parts, names, steps=3, step=0.1)
@@ -178,7 +178,7 @@ def test_a_pose_that_comes_after_zeros_is_no_motion_for_any_sensor(
     """A master sets zeros first; what is measured later is what a body at rest is measured as."""
     pose = {"body.position.x": 0.5, "body.position.y": -0.3, "body.position.z": 1.2}
     pose |= {"body.orientation.w": 0.8, "body.orientation.z": 0.6}
-    with open_shared(fmu_directory / f"{model}.fmu") as sensor:
+    with open_fmu(fmu_directory / f"{model}.fmu") as sensor:
         names, own = real_outputs(sensor), parameters_of(model)
         truth = run(sensor, own, lambda time: pose, names, steps=8, step=0.1)
         sensor.reset()
@@ -194,7 +194,7 @@ def test_a_turning_body_is_known_by_its_angles_alone(fmu_directory: Path) -> Non
     def inputs(time: float) -> dict[str, float]:
         return {"body.euler.yaw": math.remainder(3.0 + 2.0 * time, 2.0 * math.pi)}
 
-    with open_shared(fmu_directory / "Gyroscope.fmu") as gyroscope:
+    with open_fmu(fmu_directory / "Gyroscope.fmu") as gyroscope:
         rows = run(gyroscope, EULER, inputs, ["angular_rate.z"])
         (told,) = gyroscope.warnings()
     assert rows[1:] == pytest.approx(np.full((29, 1), 2.0), abs=1e-10)
@@ -202,7 +202,7 @@ def test_a_turning_body_is_known_by_its_angles_alone(fmu_directory: Path) -> Non
 
 
 def test_environment_takes_the_angles_of_its_bodies(environment_fmu: Path) -> None:
-    with open_shared(environment_fmu) as environment:
+    with open_fmu(environment_fmu) as environment:
         names = [n for n in environment.names("input") if n.endswith(".euler.yaw")]
         body = names[0].partition(".")[0]
         environment.initialize({**EULER, f"{body}.euler.yaw": 0.5})
@@ -222,7 +222,7 @@ def test_environment_takes_the_angles_of_its_bodies(environment_fmu: Path) -> No
 @pytest.mark.parametrize("model", BODIED)
 def test_the_orientation_that_does_not_count_is_told_once(fmu_directory: Path, model: str) -> None:
     angles, turned = {"body.euler.yaw": 0.3}, {"body.orientation.z": 1.0, "body.orientation.w": 0.0}
-    with open_shared(fmu_directory / f"{model}.fmu") as sensor:
+    with open_fmu(fmu_directory / f"{model}.fmu") as sensor:
         own = parameters_of(model)
         run(sensor, own, lambda time: angles, [], steps=3, step=0.1)
         (told,) = about(sensor, "body.euler")
@@ -242,7 +242,7 @@ def test_the_orientation_that_does_not_count_is_told_once(fmu_directory: Path, m
 def test_an_environment_tells_of_the_orientation_of_a_body_that_does_not_count(
     fmu_directory: Path,
 ) -> None:
-    with open_shared(fmu_directory / "Environment.fmu") as world:
+    with open_fmu(fmu_directory / "Environment.fmu") as world:
         body = next(n for n in world.names("input") if n.endswith(".euler.yaw"))
         name = body.removesuffix(".euler.yaw")
         world.initialize()

@@ -11,7 +11,7 @@ from fmpy.fmi1 import FMICallException
 from sensor_models.output.sinks import WriteFiles
 from tests.conftest import SEEING
 from tests.fmus.histories import parameters_of
-from tests.fmus.host import Instance, open_shared
+from tests.fmus.host import Instance, open_fmu
 
 
 @contextlib.contextmanager
@@ -45,7 +45,7 @@ def test_lost_frames_are_counted_on_an_output_in_the_index_and_at_the_end(
     fmu_directory: Path, tmp_path: Path, model: str
 ) -> None:
     chosen = {"sample_rate": 10.0, "write_files": WriteFiles.on, "output_directory": str(tmp_path)}
-    with open_shared(fmu_directory / f"{model}.fmu") as sensor:
+    with open_fmu(fmu_directory / f"{model}.fmu") as sensor:
         sensor.initialize({**parameters_of(model), **chosen})
         assert frames(sensor, 0, 3) == []
         assert sensor.get("frame.lost") == 0

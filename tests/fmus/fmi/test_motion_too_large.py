@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.fmus.histories import parameters_of
-from tests.fmus.host import Instance, open_shared
+from tests.fmus.host import Instance, open_fmu
 
 #: One frame in each step of the master.
 EACH_STEP = {"sample_rate": 0.0, "body.position.x": 0.2, "body.velocity.x": 0.3, "poses": 1}
@@ -33,10 +33,10 @@ def test_a_camera_with_a_frame_in_each_step_goes_on_after_refused_steps(
     fmu_directory: Path, at_end: bool
 ) -> None:
     fmu = fmu_directory / "DepthCamera.fmu"
-    with open_shared(fmu) as camera:
+    with open_fmu(fmu) as camera:
         camera.set({"inputs_at_step_end": at_end})
         expected = frames(camera, disturbed=False)
-    with open_shared(fmu) as camera:
+    with open_fmu(fmu) as camera:
         camera.set({"inputs_at_step_end": at_end})
         assert frames(camera, disturbed=True) == expected
     assert expected[-1]["sample.count"] > expected[0]["sample.count"] > 0

@@ -8,7 +8,7 @@ from fmpy.fmi1 import FMICallException
 
 from tests.conftest import MODELS, SENSORS
 from tests.fmus.histories import go, parameters_of
-from tests.fmus.host import Instance, open_shared
+from tests.fmus.host import Instance, open_fmu
 
 #: 19 million samples and more, at the 37 Hz of the parameters; and steps of the vehicle's own.
 ENDLESS = (5.2e5, 1e9, 1e300)
@@ -47,7 +47,7 @@ def stays(sensor: Instance, time: float, step: float) -> str:
 def test_a_step_of_more_than_can_be_done_is_refused_and_the_next_good_one_goes_on(
     fmu: Path, model: str, at_end: bool
 ) -> None:
-    with open_shared(fmu) as sensor, open_shared(fmu) as undisturbed:
+    with open_fmu(fmu) as sensor, open_fmu(fmu) as undisturbed:
         for each in (sensor, undisturbed):
             each.initialize(chosen(model, at_end))
             go(each, 0, 3)
@@ -63,7 +63,7 @@ def test_a_step_of_more_than_can_be_done_is_refused_and_the_next_good_one_goes_o
 def test_a_start_whose_doubles_are_coarser_than_the_samples_is_refused(
     fmu: Path, model: str
 ) -> None:
-    with open_shared(fmu) as sensor:
+    with open_fmu(fmu) as sensor:
         sensor.set(chosen(model))
         sensor.set_up(UNIX_NS)
         sensor.enter()
@@ -81,7 +81,7 @@ def test_unix_seconds_are_times_like_any_other(fmu: Path, model: str) -> None:
     """Doubles are 0.24 us apart there. The steps end between the samples."""
     shown = []
     for start in (0.0, 1.7e9):
-        with open_shared(fmu) as sensor:
+        with open_fmu(fmu) as sensor:
             sensor.initialize(chosen(model), start)
             for k in range(8):
                 sensor.step(start + 0.02 * k, 0.02)

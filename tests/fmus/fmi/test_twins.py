@@ -6,7 +6,7 @@
 from pathlib import Path
 
 import pytest
-from fmpy import calloc, free, read_model_description
+from fmpy import calloc, free
 from fmpy.fmi2 import (
     FMU2Slave,
     fmi2CallbackAllocateMemoryTYPE,
@@ -19,9 +19,9 @@ from fmpy.validation import validate_fmu
 
 from tests.conftest import MODELS, SENSORS
 from tests.fmus.histories import go, parameters_of
-from tests.fmus.host import unpacked
 from tests.fmus.twins import open_twin
 from tests.fuzz.twins import compare
+from tests.masters.fmu_files import FmuFiles
 
 #: Steps of a comparison; together with the others of a sensor some hundred samples.
 STEPS = 60
@@ -58,28 +58,27 @@ def test_scalars_give_the_bits_of_arrays(
 
 
 def test_an_fmu_of_one_version_refuses_a_host_of_the_other(
-    fmu_directory: Path, fmu3_directory: Path
+    fmu_directory: Path, fmu3_directory: Path, tmp_path: Path
 ) -> None:
     for fmu, host, version in (
         (fmu_directory / "Imu.fmu", FMU3Slave, "2.0"),
         (fmu3_directory / "Imu.fmu", FMU2Slave, "3.0"),
     ):
-        with unpacked(fmu) as directory:
-            description = read_model_description(str(directory))
-            (folder,) = (directory / "binaries").iterdir()
-            for name in ("linux64", "x86_64-linux"):  # where a host of each version looks
-                if folder.name != name:
-                    (directory / "binaries" / name).symlink_to(folder)
-            slave = host(
-                guid=description.guid or description.instantiationToken,
-                modelIdentifier="Imu",
-                unzipDirectory=str(directory),
-                instanceName="imu",
-            )
-            told: list[str] = []
-            with pytest.raises(Exception, match="nstantiate"):
-                instantiate(slave, told)
-            assert any(f"this FMU is of FMI {version}" in text for text in told)
+        files = FmuFiles.unpack(fmu, tmp_path / version)
+        (folder,) = (files.directory / "binaries").iterdir()
+        for name in ("linux64", "x86_64-linux"):  # where a host of each version looks
+            if folder.name != name:
+                (files.directory / "binaries" / name).symlink_to(folder)
+        slave = host(
+            guid=files.guid,
+            modelIdentifier="Imu",
+            unzipDirectory=str(files.directory),
+            instanceName="imu",
+        )
+        told: list[str] = []
+        with pytest.raises(Exception, match="nstantiate"):
+            instantiate(slave, told)
+        assert any(f"this FMU is of FMI {version}" in text for text in told)
 
 
 def instantiate(slave: FMU2Slave | FMU3Slave, told: list[str]) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from sensor_models.gnss.parameters import ErrorMode, Solution
 from tests.fmus.driving import read_record
-from tests.fmus.host import Instance, open_shared
+from tests.fmus.host import Instance, open_fmu
 from tests.sensor_models.gnss.test_gnss_files import ENTRY
 from tests.sensor_models.scene_files import write_manifest
 
@@ -51,7 +51,7 @@ def at(position: tuple[float, float, float], **velocity: float) -> dict[str, flo
 def distances(fmu: Path, folder: Path, satellite: str, **given: Any) -> list[float]:
     """The pseudoranges of a satellite at the start and an hour later, without errors."""
     recorded = {"record": True, "record_pseudoranges": True, "output_directory": str(folder)}
-    with open_shared(fmu) as gnss:
+    with open_fmu(fmu) as gnss:
         every = {"sample_rate": 1.0 / 3600.0, "inputs_at_step_end": True}
         gnss.initialize({"error.mode": ErrorMode.off, **recorded, **every, **given})
         gnss.step(0.0, 3600.0)
@@ -98,7 +98,7 @@ def test_the_place_of_a_scene_is_overridden_by_the_parameters(gnss_fmu: Path) ->
     scene = {"scene": "street_canyon", "error.mode": ErrorMode.off, "multipath": 0}
     own = {"origin.latitude": 0.3, "origin.longitude": -1.2, "origin.height": 77.0}
     high = at((60.0, 0.0, 300.0))  # over the roofs
-    with open_shared(gnss_fmu) as gnss:
+    with open_fmu(gnss_fmu) as gnss:
         for given, longitude in (({}, math.radians(11.6)), (own, -1.2)):
             gnss.initialize({**scene, **high, **given})
             # 60 m are 1e-5 rad
@@ -123,7 +123,7 @@ def test_gnss_5_a_place_of_the_world(
     gnss_fmu: Path, heading: float, place: tuple[float, float, float]
 ) -> None:
     turned = {"origin.heading": math.radians(heading)}
-    with open_shared(gnss_fmu) as gnss:
+    with open_fmu(gnss_fmu) as gnss:
         gnss.initialize({**IDEAL, **turned, **at((1000.0, 2000.0, 30.0))})
         # the tolerances of the acceptance row
         assert math.degrees(gnss.get("latitude")) == pytest.approx(place[0], abs=1e-9)
@@ -133,7 +133,7 @@ def test_gnss_5_a_place_of_the_world(
 
 @pytest.mark.acceptance("GNSS-8")
 def test_gnss_8_velocity_at_the_antenna(gnss_fmu: Path) -> None:
-    with open_shared(gnss_fmu) as gnss:
+    with open_fmu(gnss_fmu) as gnss:
         gnss.initialize({**IDEAL, **at((5000.0, 0.0, 0.0), x=20.0)})
         found = [gnss.get(f"velocity.{way}") for way in ("east", "north", "up")]
     # the tolerance of the acceptance row
@@ -150,7 +150,7 @@ def in_use(gnss: Instance) -> list[int]:
 
 @pytest.mark.acceptance("GNSS-14")
 def test_gnss_14_satellites_of_a_place(gnss_fmu: Path) -> None:
-    with open_shared(gnss_fmu) as gnss:
+    with open_fmu(gnss_fmu) as gnss:
         gnss.initialize({**IDEAL, "elevation_mask": math.radians(10.0), "nmea.on": True})
         assert in_use(gnss) == [0, 1, 4, 13, 16, 17, 20]
         assert gnss.get("satellites") == 7
@@ -162,7 +162,7 @@ def test_gnss_14_satellites_of_a_place(gnss_fmu: Path) -> None:
 @pytest.mark.acceptance("GNSS-15")
 def test_gnss_15_between_two_walls(gnss_fmu: Path, tmp_path: Path) -> None:
     scene = {"scene": str(write_manifest(tmp_path, WALLS)), "nmea.on": True}
-    with open_shared(gnss_fmu) as gnss:
+    with open_fmu(gnss_fmu) as gnss:
         gnss.initialize({**IDEAL, **scene, "elevation_mask": math.radians(10.0)})
         assert in_use(gnss) == [0, 13, 17, 20]
         # the tolerance of the acceptance row
@@ -173,7 +173,7 @@ def test_gnss_15_between_two_walls(gnss_fmu: Path, tmp_path: Path) -> None:
 @pytest.mark.acceptance("GNSS-16")
 def test_gnss_16_a_day_of_satellites(gnss_fmu: Path, tmp_path: Path) -> None:
     recorded = {"record": True, "output_directory": str(tmp_path), "inputs_at_step_end": True}
-    with open_shared(gnss_fmu) as gnss:
+    with open_fmu(gnss_fmu) as gnss:
         gnss.initialize({**IDEAL, **recorded, "sample_rate": 1.0 / 300.0})
         gnss.step(0.0, 287 * 300.0)
         gnss.terminate()
@@ -196,7 +196,7 @@ def test_gnss_23_and_24_sentences_of_a_fix(gnss_fmu: Path) -> None:
         "geoid_undulation": 48.0,
         "utc_start": "2026-03-09T09:27:25Z",
     }
-    with open_shared(gnss_fmu) as gnss:
+    with open_fmu(gnss_fmu) as gnss:
         moving = at((0.0, 0.0, 0.0), x=3.0, y=4.0)
         gnss.initialize({"error.mode": ErrorMode.off, "nmea.on": True, **place, **moving})
         gga, rmc, *_ = gnss.get("nmea.sentences").splitlines()
@@ -223,7 +223,7 @@ position = [40, 0, 1]
     own = {"solution": Solution.rtk, "rtk.convergence_time": 2.0, "sample_rate": 10.0}
     drive = {"body.velocity.x": 8.0, "inputs_at_step_end": True}
     found = []
-    with open_shared(gnss_fmu) as gnss:
+    with open_fmu(gnss_fmu) as gnss:
         gnss.initialize({**ORIGIN, **own, **drive, "scene": str(write_manifest(tmp_path, plate))})
         for k in range(1, 101):
             gnss.set({"body.position.x": 0.8 * k})

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.fmus.driving import drive
-from tests.fmus.host import open_shared
+from tests.fmus.host import open_fmu
 from tests.fmus.inertial import Values, body_inputs, spread
 from tests.sensor_models.inertial.test_imu_oracle import (
     BRICK,
@@ -55,7 +55,7 @@ def test_the_readings_are_those_of_the_engine(
     assert 4.9e-5 < np.linalg.norm(FIELD) < 5.1e-5
     count = len(recording.times)
     states = [body_inputs(state) for state in recording.bodies]
-    with open_shared(imu_fmu) as imu:
+    with open_fmu(imu_fmu) as imu:
         rule = {"inputs_at_step_end": at_step_end}
         imu.initialize({**PARAMETERS, **rule, **states[0]})
         instants = [k * STEP for k in range(count)]

@@ -12,7 +12,7 @@ from sensor_models.inertial.corruption import DriftType
 from sensor_models.inertial.imu import AngleMode
 from tests import oracles
 from tests.fmus.driving import drive
-from tests.fmus.host import open_shared
+from tests.fmus.host import open_fmu
 from tests.fmus.inertial import (
     ACCELEROMETER,
     GYROSCOPE,
@@ -37,7 +37,7 @@ LIMITED = {**ROUNDED, "saturation.on": True, "saturation.max.x": 1.23}
 
 def pushed(imu_fmu: Path, acceleration: float, errors: dict[str, Any]) -> tuple[float, float]:
     """Reading and velocity increment along x after steps of 0.1 s of a constant push."""
-    with open_shared(imu_fmu) as imu:
+    with open_fmu(imu_fmu) as imu:
         imu.initialize({"gravity.z": 0.0, **IMU_ACCELEROMETER.named(errors)})
         instants = [0.1 * k for k in range(5)]
         drive(imu, instants, lambda t: {"body.velocity.x": acceleration * t})
@@ -82,7 +82,7 @@ def test_imu_4_saturation_is_integrated_too(
 
 def angle_increment(imu_fmu: Path, mode: AngleMode) -> np.ndarray[Any, Any]:
     """Of a gyroscope with an offset of 0.01 rad/s on a body that turns by 0.1 rad in 0.1 s."""
-    with open_shared(imu_fmu) as imu:
+    with open_fmu(imu_fmu) as imu:
         imu.initialize({"increments.angle_mode": mode, "gyroscope.bias.y": 0.01})
         states = [
             body_state(
@@ -103,7 +103,7 @@ def test_imu_5_composed_angles_differ_from_added_ones_in_second_order(imu_fmu: P
 
 @pytest.mark.acceptance("IMU-6")
 def test_imu_6_an_accelerometer_beside_the_axis_feels_the_spin(imu_fmu: Path) -> None:
-    with open_shared(imu_fmu) as imu:
+    with open_fmu(imu_fmu) as imu:
         imu.initialize({"accelerometer.position.y": 0.2, "body.angular_velocity.z": 3.0})
         reading = vector(imu, "accelerometer")
     assert reading == pytest.approx((0.0, -1.8, STANDARD_GRAVITY), abs=1e-12)  # the row's
@@ -144,7 +144,7 @@ def test_a_sensor_of_an_imu_reads_what_it_reads_alone(
 def test_increments_lead_back_to_the_motion(imu_fmu: Path) -> None:
     swing, step = Swing(), 2e-3
     times = np.arange(300) * step
-    with open_shared(imu_fmu) as imu:
+    with open_fmu(imu_fmu) as imu:
         imu.initialize(body_inputs(swing.state(0.0)))
         increments = ride(imu, swing.states(times), step, ["delta_velocity", "delta_angle"])
     assert increments[0] == [(0.0, 0.0, 0.0), (0.0, 0.0, 0.0)]
@@ -169,7 +169,7 @@ def test_increments_have_steps_of_their_own(imu_fmu: Path) -> None:
     steps = {"increments.lsb_velocity": 1e-3, "increments.lsb_angle": 1e-4}
     runs = []
     for chosen in ({}, {"increments.discretize": True}):
-        with open_shared(imu_fmu) as imu:
+        with open_fmu(imu_fmu) as imu:
             imu.initialize({**rounding, **steps, **chosen, **body_inputs(states[0])})
             runs.append(np.array(ride(imu, states, 0.01, names)))
     plain, rounded = runs
@@ -186,7 +186,7 @@ def test_a_stuck_axis_integrates_what_it_is_stuck_at(imu_fmu: Path) -> None:
         "gyroscope.fault.z.mode": FaultMode.set,
         "gyroscope.fault.z.value": -0.5,
     }
-    with open_shared(imu_fmu) as imu:
+    with open_fmu(imu_fmu) as imu:
         imu.initialize(stuck)
         imu.step(0.0, 0.25)
         imu.step(0.25, 0.25)
@@ -202,7 +202,7 @@ def test_a_stuck_axis_integrates_what_it_is_stuck_at(imu_fmu: Path) -> None:
 def test_a_reading_does_not_claim_to_depend_on_faults_of_other_sensors(
     imu_fmu: Path, signal: Signal
 ) -> None:
-    with open_shared(imu_fmu) as imu:
+    with open_fmu(imu_fmu) as imu:
         outputs = {u.variable.name: u.dependencies for u in imu.description.initialUnknowns}
     for axis in "xyz":
         named = [v.name for v in outputs[f"{signal.output}.{axis}"] if ".fault." in v.name]
@@ -220,7 +220,7 @@ def test_sensors_of_an_imu_have_noise_of_their_own_whatever_the_others_have(imu_
     names = [signal.output for signal in signals]
 
     def run(*chosen: Signal) -> np.ndarray[Any, Any]:
-        with open_shared(imu_fmu) as imu:
+        with open_fmu(imu_fmu) as imu:
             errors = {name: value for s in chosen for name, value in s.named(noisy).items()}
             imu.initialize({"gravity.z": 0.0, "seed": 3, **errors})
             return np.array(ride(imu, [body_state()] * 20, 0.01, names))

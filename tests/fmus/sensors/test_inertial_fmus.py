@@ -9,7 +9,7 @@ import pytest
 
 from sensor_models.inertial.unit import Differentiation
 from tests import oracles
-from tests.fmus.host import open_shared
+from tests.fmus.host import open_fmu
 from tests.fmus.inertial import (
     IMU_GYROSCOPE,
     IMU_MAGNETOMETER,
@@ -37,7 +37,7 @@ RATES = [("Gyroscope", "angular_rate", ""), ("Imu", "gyroscope", "gyroscope.")]
 
 def at_rest(directory: Path, model: str, output: str, values: dict[str, Any]) -> Vector:
     """What an FMU reports of a body that does not move."""
-    with open_shared(directory / f"{model}.fmu") as sensor:
+    with open_fmu(directory / f"{model}.fmu") as sensor:
         sensor.initialize(values)
         sensor.step(0.0, 0.01)
         sensor.step(0.01, 0.01)
@@ -53,7 +53,7 @@ def last_of(
     step: float = 0.01,
 ) -> Vector:
     """What an FMU reports of the last of some states."""
-    with open_shared(directory / f"{model}.fmu") as sensor:
+    with open_fmu(directory / f"{model}.fmu") as sensor:
         sensor.initialize({**parameters, **body_inputs(states[0])})
         return ride(sensor, states, step, [output])[-1][0]
 
@@ -357,7 +357,7 @@ def test_mounted_aside_and_turned_all_sensors_feel_the_motion_where_they_are(
         **spread("magnetometer.field", field),
     }
     times = np.arange(300) * step
-    with open_shared(imu_fmu) as imu:
+    with open_fmu(imu_fmu) as imu:
         imu.initialize({**parameters, **body_inputs(swing.state(0.0))})
         readings = ride(
             imu, swing.states(times), step, ["accelerometer", "gyroscope", "magnetometer"]

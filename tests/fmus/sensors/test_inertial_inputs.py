@@ -8,7 +8,7 @@ import pytest
 
 from tests import oracles
 from tests.fmus.driving import drive
-from tests.fmus.host import Instance, open_shared
+from tests.fmus.host import Instance, open_fmu
 from tests.fmus.inertial import (
     MOVED,
     SIGNALS,
@@ -61,7 +61,7 @@ def test_an_orientation_of_any_length_from_a_millionth_on_is_normalised(
 
 @EVERY_MODEL
 def test_the_place_of_a_sensor_can_be_drawn_at_random(fmu_directory: Path, model: str) -> None:
-    with open_shared(fmu_directory / f"{model}.fmu") as sensor:
+    with open_fmu(fmu_directory / f"{model}.fmu") as sensor:
         units = {
             v.unit
             for v in sensor.variables.values()
@@ -76,7 +76,7 @@ def test_the_place_of_a_sensor_can_be_drawn_at_random(fmu_directory: Path, model
 def test_known_accelerations_take_the_place_of_differences(imu_fmu: Path) -> None:
     swing, place = Swing(), np.array([0.4, -0.2, 0.3])
     times = np.arange(20) * 0.05  # far too coarse for differences
-    with open_shared(imu_fmu) as imu:
+    with open_fmu(imu_fmu) as imu:
         imu.initialize({"use_acceleration_inputs": True, **spread("mount.position", place)})
         readings = ride(imu, swing.states(times, accelerations=True), 0.05, ["accelerometer"])
     for time, (force,) in zip(times, readings, strict=True):
@@ -88,7 +88,7 @@ def test_known_accelerations_take_the_place_of_differences(imu_fmu: Path) -> Non
 def test_accelerations_count_where_they_are_asked_for_and_velocities_elsewhere(
     fmu_directory: Path, known: bool
 ) -> None:
-    with open_shared(fmu_directory / "Accelerometer.fmu") as accelerometer:
+    with open_fmu(fmu_directory / "Accelerometer.fmu") as accelerometer:
         accelerometer.initialize({"use_acceleration_inputs": known, "mount.position.x": 0.5})
         drive(
             accelerometer,
@@ -105,7 +105,7 @@ def test_accelerations_count_where_they_are_asked_for_and_velocities_elsewhere(
 
 
 def test_accelerations_are_known_between_steps_too(fmu_directory: Path, tmp_path: Path) -> None:
-    with open_shared(fmu_directory / "Accelerometer.fmu") as accelerometer:
+    with open_fmu(fmu_directory / "Accelerometer.fmu") as accelerometer:
         accelerometer.initialize({"use_acceleration_inputs": True, "sample_rate": 4.0})
         found = []
         for k, value in enumerate([0.0, 2.0, 2.0]):
@@ -164,7 +164,7 @@ def test_a_temperature_holds_from_the_state_that_it_was_set_with(
 
 
 def test_the_sensors_without_temperature_slopes_do_not_feel_it(imu_fmu: Path) -> None:
-    with open_shared(imu_fmu) as imu:
+    with open_fmu(imu_fmu) as imu:
         imu.initialize({"accelerometer.bias_temperature.x": 1.0, "magnetometer.field.y": 1.0})
         imu.set({"temperature": 0.0, **body_inputs(Swing().state(0.3))})
         imu.step(0.0, 0.1)

@@ -17,7 +17,7 @@ from sensor_models.inertial.gyroscope import Gyroscope, GyroscopeParameters
 from sensor_models.inertial.imu import AngleMode, Imu, ImuParameters, SubsensorPose, Subsensors
 from sensor_models.inertial.magnetometer import Magnetometer, MagnetometerParameters
 from sensor_models.inertial.unit import AccelerationInputs, Differentiation, GravityParameters
-from tests.fmus.host import open_shared
+from tests.fmus.host import open_fmu
 from tests.fmus.inertial import body_inputs, fault_inputs, parameters_of
 
 RATE, STEP, STEPS, SEED = 100.0, 0.01, 150, -11
@@ -115,7 +115,7 @@ def check(
 ) -> None:
     """Step both through the same motions, temperatures and faults."""
     changing = 0
-    with open_shared(fmu, "left wing") as sensor:
+    with open_fmu(fmu, "left wing") as sensor:
         sensor.initialize({**parameters, "seed": SEED})
         known = set(sensor.names("input"))
         for k, body in enumerate(bodies()):

@@ -12,7 +12,7 @@ import pytest
 from sensor_models.core.codes import RoundingMode
 from sensor_models.inertial.corruption import DriftType
 from tests.fmus.driving import Columns, drive, read_record, record_run
-from tests.fmus.host import open_shared
+from tests.fmus.host import open_fmu
 from tests.fmus.inertial import SIGNALS, STANDARD_GRAVITY, Signal, body_inputs, name_of, spread
 from tests.trajectories import Swing
 
@@ -47,7 +47,7 @@ EVERY_SIGNAL = pytest.mark.parametrize("signal", SIGNALS, ids=name_of)
 def test_a_bad_value_is_refused_with_its_name_its_value_and_what_is_allowed(
     fmu_directory: Path, model: str, name: str, value: float, allowed: str
 ) -> None:
-    with open_shared(fmu_directory / f"{model}.fmu") as sensor:
+    with open_fmu(fmu_directory / f"{model}.fmu") as sensor:
         before = sensor.get(name)
         message = sensor.refusal(sensor.set, {name: value})
         assert f"{name} = {value}" in message
@@ -154,7 +154,7 @@ def test_parameters_that_do_not_go_together_are_refused_and_can_be_corrected(
 def test_a_mount_without_direction_is_refused_and_can_be_corrected(
     fmu_directory: Path, model: str, name: str
 ) -> None:
-    with open_shared(fmu_directory / f"{model}.fmu") as sensor:
+    with open_fmu(fmu_directory / f"{model}.fmu") as sensor:
         sensor.set({f"{name}.w": 0.0, f"{name}.y": 1e-7})
         sensor.set_up()
         sensor.enter()
@@ -167,7 +167,7 @@ def test_a_mount_without_direction_is_refused_and_can_be_corrected(
 
 
 def test_a_scene_that_is_not_there_is_refused_and_the_sensor_goes_on(imu_fmu: Path) -> None:
-    with open_shared(imu_fmu) as imu:
+    with open_fmu(imu_fmu) as imu:
         imu.initialize({"magnetometer.field.z": 0.5})
         imu.set({"scene_handle": 2**31 - 1})
         message = imu.refusal(imu.step, 0.0, 0.1)
@@ -312,7 +312,7 @@ def test_a_value_of_ones_own_wins_over_the_preset_in_any_order(
 
 
 def test_a_product_is_refused_for_a_sensor_that_it_has_not(fmu_directory: Path) -> None:
-    with open_shared(fmu_directory / "Magnetometer.fmu") as magnetometer:
+    with open_fmu(fmu_directory / "Magnetometer.fmu") as magnetometer:
         message = magnetometer.refusal(magnetometer.set, {"preset": "BMI088"})
         assert "preset 'BMI088' is unknown" in message
         assert "known: MPU-9250, VN-100" in message
@@ -338,7 +338,7 @@ def test_a_record_has_all_samples_of_each_step_in_parquet_and_in_csv(
 ) -> None:
     swing, readings = Swing(), []
     for output_format in (0, 1):
-        with open_shared(imu_fmu) as imu:
+        with open_fmu(imu_fmu) as imu:
             imu.initialize(
                 {
                     "sample_rate": 1000.0,

@@ -132,7 +132,7 @@ def integrated(step):
         rate, q = coning(number * step)
         first = coning(0.0)[1]
         state = np.array([0.0, 0.0, 0.0, *first, 0.0, 0.0, 0.0, *rate])
-        found = port.complete(number * step, state).state
+        found = port.complete(number * step, state)[0]
         port.keep()
     return 2.0 * math.acos(min(1.0, abs(float(found[ORIENTATION] @ q))))
 
@@ -273,11 +273,11 @@ def test_poses_from_velocities_start_where_the_body_is_and_take_no_later_pose():
     body = BodyParameters(poses=Poses.from_velocities)
     port = BodyPort(body, nothing)
     state = swinging(0.0)
-    found = [port.complete(0.0, state).state]
+    found = [port.complete(0.0, state)[0]]
     port.keep()
     for number in range(1, 4):
         state[POSITION] = 7.0 * number  # nobody looks at it
-        found.append(port.complete(0.1 * number, state).state)
+        found.append(port.complete(0.1 * number, state)[0])
         port.keep()
     ways = np.array([row[POSITION] - found[0][POSITION] for row in found])
     expected = np.outer([0.0, 0.1, 0.2, 0.3], state[VELOCITY])
@@ -308,7 +308,7 @@ def integrated_at(instants):
         state = np.array([1000.0, -20.0, 3.0, *AT_REST[3:]])
         state[VELOCITY] = 3.0 - 0.1 * time, 0.7 * time, -0.3
         state[RATE] = np.array([0.48, -0.6, 0.64]) * (1.0 - 0.05 * time)
-        found = port.complete(float(time), state).state
+        found = port.complete(float(time), state)[0]
         port.keep()
     return found
 
@@ -392,14 +392,14 @@ def test_the_port_of_other_sensors_gives_the_states_of_compiled_steps(body, stat
             step.observe(time)
         else:
             step.advance(time - 0.01, 0.01)
-        completed = port.complete(time, state)
+        completed, revised = port.complete(time, state)
         port.keep()
         now, older = step.state()["known"][:2, :13]
-        assert completed.state.tobytes() == now.tobytes()
+        assert completed.tobytes() == now.tobytes()
         if number > 0 and not np.array_equal(older, before[:13]):
-            assert completed.revised.tobytes() == older.tobytes()
+            assert revised.tobytes() == older.tobytes()
         else:
-            assert completed.revised is None
+            assert revised is None
 
 
 class AskingPort(BodyPort):
@@ -425,8 +425,8 @@ def test_states_that_say_nothing_new_are_those_that_the_kernel_gives(body, seed)
             state[ORIENTATION] = random.choice([[1.0, 0, 0, 0], [0, 0, 1.0, 0], [0, -1.0, 0, 0]])
         skipped += quick._says_nothing_new(state)
         one, other = (port.complete(time, state.copy()) for port in (quick, asking))
-        assert one.state.tobytes() == other.state.tobytes()
-        assert np.array_equal(one.revised, other.revised)
+        assert one[0].tobytes() == other[0].tobytes()
+        assert np.array_equal(one[1], other[1])
         if random.random() < 0.9:  # else the step is refused
             quick.keep()
             asking.keep()
