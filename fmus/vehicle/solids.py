@@ -152,11 +152,11 @@ def _digest(scene: Scene) -> bytes:
     places = [(i.mesh, i.body, i.name, i.entity_id) for i in scene.instances]
     digest.update(repr((names, places)).encode())
     for instance in scene.instances:
-        digest.update(np.ascontiguousarray(instance.transform))
+        digest.update(instance.transform.tobytes())
     for mesh in scene.meshes:
         for array in (mesh.vertices, mesh.faces, mesh.face_material):
             digest.update(repr((array.shape, array.dtype)).encode())
-            digest.update(np.ascontiguousarray(array))
+            digest.update(array.tobytes())
     return digest.digest()
 
 
