@@ -1,5 +1,6 @@
 """What tests of all kinds share: the FMUs, built once a session."""
 
+import gc
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -135,6 +136,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     place = {here / file: k for k, file in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.path, len(LONGEST)))
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from looking through ten thousand tests again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
