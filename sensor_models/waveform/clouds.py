@@ -12,6 +12,7 @@ memory however many pulses it has.
 """
 
 import mmap
+import sys
 import tempfile
 import weakref
 from collections.abc import Mapping
@@ -52,45 +53,75 @@ Waves = NDArray[np.void]
 Samples = NDArray[np.float32]
 
 #: Bytes of each store in memory before they go to an unnamed file.
-IN_MEMORY = 1 << 23
+IN_MEMORY = 1 << 24
+#: References to the memory of a store that nobody else looks at: its own, and that of the question.
+ALONE = 2
 #: Pulses whose points are held until they are stored.
 RAYS_AT_A_TIME = 1 << 15
 
 
-def _new_file() -> IO[bytes]:
-    return tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)
-
-
 class Store:
-    """Records of one type, as they come; in a file if there are many."""
+    """Records of one type, as they come; in a file if there are many.
+
+    Its memory is used again, as new memory costs more than to fill it, unless somebody still looks
+    at the records that lie in it.
+    """
 
     def __init__(self, record: Any) -> None:
         self._record = np.dtype(record)
-        self._begin()
-
-    def _begin(self) -> None:
-        self._file = _new_file()
-        # Not by __del__: of what goes together, the file might go first, and warn.
-        self._end = weakref.finalize(self, self._file.close)
+        self._held = np.empty(0, np.uint8)
+        self._file: IO[bytes] | None = None
         self.count = 0
 
     def clear(self) -> None:
         """Forget all records; who still looks at them keeps them."""
-        self._end()
-        self._begin()
+        if self._file is not None:
+            self._end()
+            self._file = None
+        if sys.getrefcount(self._held) > ALONE:
+            self._held = np.empty(0, np.uint8)
+        self.count = 0
 
     def add(self, records: NDArray[Any]) -> None:
         """Add some records."""
-        self._file.seek(0, 2)
-        self._file.write(np.ascontiguousarray(records).view(np.uint8).data)
-        self.count += len(records)
+        self.room(len(records))[:] = records
+        self.filled(len(records))
+
+    def room(self, count: int) -> NDArray[Any]:
+        """Where the next records go; ``filled`` says how many there are."""
+        size, first = self._record.itemsize, self.count * self._record.itemsize
+        wanted = first + count * size
+        if self._file is None and wanted > IN_MEMORY:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by ``clear``
+            # Not by __del__: of what goes together, the file might go first, and warn.
+            self._end = weakref.finalize(self, self._file.close)
+            self._file.write(self._held[:first].data)
+            self._held = np.empty(0, np.uint8)
+        if self._file is not None:
+            self._added: NDArray[Any] = np.empty(count, self._record)
+            return self._added
+        if wanted > len(self._held):
+            more = np.empty(min(max(2 * len(self._held), wanted), IN_MEMORY), np.uint8)
+            more[:first] = self._held[:first]
+            self._held = more
+        records: NDArray[Any] = self._held[first:wanted].view(self._record)
+        return records
+
+    def filled(self, count: int) -> None:
+        """Take note that so many records were written to the ``room``."""
+        if self._file is not None:
+            self._file.write(self._added[:count].view(np.uint8).data)
+            del self._added
+        self.count += count
 
     def all(self) -> NDArray[Any]:
         """All records, read only; those of a file are read from there when they are looked at."""
+        if self._file is None:
+            held = self._held[: self.count * self._record.itemsize]
+            held.flags.writeable = False
+            records: NDArray[Any] = held.view(self._record)
+            return records
         self._file.flush()
-        if self.count * self._record.itemsize <= IN_MEMORY:
-            self._file.seek(0)
-            return np.frombuffer(self._file.read(), self._record)
         mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
         return np.frombuffer(mapped, self._record)
 
@@ -100,6 +131,7 @@ class WaveStore:
 
     def __init__(self) -> None:
         self._rows, self._samples = Store(WAVE), Store(np.float32)
+        self._made: Samples = np.empty(0, np.float32)
 
     @property
     def count(self) -> int:
@@ -111,11 +143,26 @@ class WaveStore:
         self._rows.clear()
         self._samples.clear()
 
+    def made(self, samples: int) -> Samples:
+        """Memory for kernels to write so many samples to, before they are packed."""
+        if len(self._made) < samples:
+            self._made = np.empty(samples, np.float32)
+        return self._made
+
     def add(self, rows: Waves, samples: Samples) -> None:
         """Add some waveforms; offsets count from the first of these samples."""
+        self.room(len(samples))[:] = samples
+        self.filled(rows, len(samples))
+
+    def room(self, samples: int) -> Samples:
+        """Where the next samples go; ``filled`` says how many there are."""
+        return self._samples.room(samples)
+
+    def filled(self, rows: Waves, samples: int) -> None:
+        """Take note of waveforms whose samples were written to the ``room``."""
         rows["offset"] += self.count
         self._rows.add(rows)
-        self._samples.add(samples)
+        self._samples.filled(samples)
 
     def rows(self) -> Waves:
         """All waveforms."""

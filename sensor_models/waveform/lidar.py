@@ -30,7 +30,7 @@ from sensor_models.scene.history import MovingBodies
 from sensor_models.scene.model import Scene
 from sensor_models.scene.tracing import RayScene
 from sensor_models.threads.pool import Work
-from sensor_models.waveform.clouds import LINE, RAYS_AT_A_TIME, WAVE, EchoCloud
+from sensor_models.waveform.clouds import LINE, RAYS_AT_A_TIME, WAVE, EchoCloud, Waves
 from sensor_models.waveform.optics import haze_of, pack_pulse, widest_gap
 from sensor_models.waveform.parameters import (
     AdcParameters,
@@ -43,7 +43,7 @@ from sensor_models.waveform.receiver import pack_extraction, pack_receiver
 Floats = NDArray[np.float64]
 
 #: Samples that are held at a time where waveforms are kept.
-SAMPLES_AT_A_TIME = 1 << 22
+SAMPLES_AT_A_TIME = 1 << 23
 #: Of an axis, the level part below which it counts as upright.
 UPRIGHT = 1e-9
 #: What ``WaveformLidar.echoes_of`` gives of each echo.
@@ -260,7 +260,10 @@ class WaveformLidar(Lidar):
         cloud.lost += output.lost.sum(axis=0)
         cloud.coarse += int(records.coarse.sum())
         if cloud.waves is not None:
-            cloud.waves.add(*self._waves_of(records, scan, times, cloud.counts))
+            count = int(records.spans[:, 1].sum(dtype=np.int64))
+            room = cloud.waves.room(count)
+            pack_samples(records.samples, records.spans, records.places, room)
+            cloud.waves.filled(self._waves_of(records, scan, times, cloud.counts), count)
         found = output.nearest[np.isfinite(output.nearest[:, 0])].tolist()
         least, place = min(found, default=(np.inf, -1))
         cloud.store_part((least, int(place)), first)
@@ -277,11 +280,15 @@ class WaveformLidar(Lidar):
 
     def _records(self, cloud: CloudBuffer, first: int, last: int, chunks: int) -> Records:
         more = sum(np.dtype(kind).itemsize for _, kind in ECHO_FIELDS) // 4
-        own = self._pulse
+        own, samples = self._pulse, np.empty(0, np.float32)
+        if isinstance(cloud, EchoCloud) and cloud.waves is not None:
+            samples = cloud.waves.made((last - first) * own.samples)
         return Records(
             first=first,
-            samples=np.empty((last - first, own.samples), np.float32),
+            samples=samples,
             spans=np.zeros((last - first, 2), np.int32),
+            places=np.zeros(last - first, np.int64),
+            filled=np.zeros(chunks, np.int64),
             lines=np.zeros((last - first, len(LINE))),
             word=cloud.record.itemsize // 4 - more,
             tau=self._tau,
@@ -291,8 +298,8 @@ class WaveformLidar(Lidar):
 
     def _waves_of(
         self, records: Records, scan: Scan, times: tuple[float, float], counts: NDArray[np.uint8]
-    ) -> tuple[NDArray[np.void], NDArray[np.float32]]:
-        """Rows and samples of the waveforms that were kept."""
+    ) -> Waves:
+        """Rows of the waveforms that were kept."""
         (kept,) = np.nonzero(records.spans[:, 1])
         spans, own = records.spans[kept].astype(np.int64), self._pulse
         rows = np.zeros(len(kept), WAVE)
@@ -305,6 +312,4 @@ class WaveformLidar(Lidar):
         rows["returns"] = counts[kept]
         for name, numbers in zip(LINE, records.lines[kept].T, strict=True):
             rows[name] = numbers
-        samples = np.empty(int(spans[:, 1].sum()), np.float32)
-        pack_samples(records.samples, records.spans, samples)
-        return rows, samples
+        return rows

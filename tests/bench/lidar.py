@@ -7,8 +7,11 @@ Kernel   the landscape of ``bench.tracing`` seen by 128 x 1024 rays. One return 
 FMU      what doStep costs over the frame itself; what a written file of 131,072 points costs the
          stepping thread, in steps that leave the disk the time between them; frames of an OS0-128
          with their files, one after the other without pause, over Open3D's bare cast of the same
-         rays; OS0-128 at 10 Hz in the yard with its vehicles moving; and what that takes of
-         memory, in a process of its own, over the scene and the ray engine.
+         rays; the same where a master asks for the file of each frame at once and waits for it, so
+         that nothing is made while it is written (on memory that is there; ``bench.bodies`` says
+         what new memory costs on a virtual machine); OS0-128 at 10 Hz in the yard with its vehicles
+         moving; and what that takes of memory, in a process of its own, over the scene and the ray
+         engine.
 """
 
 import contextlib
@@ -67,8 +70,10 @@ WAVELENGTH = 905e-9
 FILE_STEPS, PAUSE = 40, 0.03
 SECONDS, STEP = 3.0, 0.01
 #: Frames in a row, those before them in which memory is touched for the first time, how often all
-#: of that, and the triangles that are seen.
-ROW, WARM, ROUNDS, HALL = 20, 5, 4, 125_000
+#: of that, and the triangles that are seen, also where files are read at once.
+ROW, WARM, ROUNDS, HALL, ONCE = 20, 5, 4, 125_000, 650_000
+#: What the file of a frame takes at the most.
+FRAME_BYTES = 6_000_000
 
 
 def furnished() -> Scene:
@@ -254,9 +259,9 @@ def writing(files: FmuFiles) -> Bar:
     return Bar("a file of 131,072 points, to the stepping thread", cost, 1.0, "ms", "")
 
 
-def hall(directory: Path) -> tuple[Scene, str]:
+def hall(directory: Path, triangles: int) -> tuple[Scene, str]:
     """The landscape within walls and under a roof, so that each ray has a point; its manifest."""
-    outside = landscape(HALL)
+    outside = landscape(triangles)
     walls, inner = twin.box((-30.0, -31.0, -8.0), (32.0, 33.0, 12.0)), outside.meshes[0]
     mesh = trimesh.Trimesh(
         np.concatenate([inner.vertices, walls.vertices]),
@@ -299,10 +304,79 @@ def frames_in_a_row(files: FmuFiles, scene: str, output_format: str) -> Callable
     return measure
 
 
+def touch_memory(folder: Path, files: int, size: int) -> None:
+    """Have as much memory for files at hand as is going to be written."""
+    content = bytes(size)
+    paths = [folder / f"touched-{number}" for number in range(files)]
+    for path in paths:
+        path.write_bytes(content)
+    for path in paths:
+        path.unlink()
+
+
+def frames_read_at_once(
+    files: FmuFiles, scene: str, output_format: str, touched: bool
+) -> Callable[[], float]:
+    """Seconds a frame takes until its own complete file is named, and nothing is done meanwhile."""
+
+    def measure() -> float:
+        with tempfile.TemporaryDirectory() as directory:
+            values = os0(directory) | {"scene": scene, "output_format": CloudFormat[output_format]}
+            values |= {"body.position.y": 0.0, "body.position.z": 0.0}
+            with running(files.directory, "once", values) as lidar:
+                lidar.step(0.0, 0.05)
+                seen = set()
+                if touched:
+                    touch_memory(Path(directory), WARM + ROW, FRAME_BYTES)
+                for k in range(WARM + ROW):
+                    if k == WARM:
+                        start = time.perf_counter()
+                    # The last rays are sent in the first step, the frame is made in the second one,
+                    # and the third one names its file.
+                    for begin, step in ((0.05, 0.08), (0.13, 0.01), (0.14, 0.01)):
+                        lidar.step(0.1 * k + begin, step)
+                    name = str(lidar.get("frame.file"))
+                    assert Path(name).stat().st_size > 0
+                    seen.add(name)
+                took = time.perf_counter() - start
+                assert len(seen) == WARM + ROW
+            return took / ROW
+
+    return measure
+
+
+def files_read_at_once(files: FmuFiles) -> list[Bar]:
+    """Frames whose files are asked for at once over a bare cast."""
+    with tempfile.TemporaryDirectory() as directory:
+        seen, manifest = hall(Path(directory), ONCE)
+        cast = open3d_caster(seen, processors(), directions_of(named_lidar("OS0-128")[0]))
+        measured = {
+            f"{name}{'' if touched else ' in new memory'}": frames_read_at_once(
+                files, manifest, name, touched
+            )
+            for name in ("npy", "pcd")
+            for touched in (True, False)
+        }
+        measured["Open3D"] = lambda: best(cast, TURNS, time.perf_counter)
+        seconds = best_in_turns(measured, ROUNDS)
+    peer = seconds["Open3D"]
+    return [
+        Bar(
+            f"OS0-128 frames whose {name} files are read at once, over Open3D's cast",
+            seconds[name] / peer,
+            0.9,
+            "x",
+            f"{1e3 * seconds[name]:.1f} ms, {1e3 * seconds[f'{name} in new memory']:.1f} ms in new "
+            f"memory, Open3D {1e3 * peer:.1f} ms",
+        )
+        for name in ("npy", "pcd")
+    ]
+
+
 def frames_with_files(files: FmuFiles) -> list[Bar]:
     """Frames with their files over a bare cast."""
     with tempfile.TemporaryDirectory() as directory:
-        seen, manifest = hall(Path(directory))
+        seen, manifest = hall(Path(directory), HALL)
         along = directions_of(named_lidar("OS0-128")[0])
         cast = open3d_caster(seen, processors(), along)
         measured = {name: frames_in_a_row(files, manifest, name) for name in ("npy", "pcd")}
@@ -377,6 +451,7 @@ def bars(master: Path, files: FmuFiles) -> list[Bar]:
         overhead(master, files),
         writing(files),
         *frames_with_files(files),
+        *files_read_at_once(files),
         real_time(files),
         memory(files),
     ]

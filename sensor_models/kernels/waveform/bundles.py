@@ -2,6 +2,10 @@ r"""The rays of some pulses at a time, in full packets, from the aperture to the
 
 Most rays end at the first surface: packets are filled with the rays of several pulses, and what
 these send back is added at once, step by step for a whole packet (as ``lidar.first_hits`` does).
+Packets are filled row by row in strips of ``STRIP`` columns: pulses that are sent side by side fall
+next to one another, so that the rays of two pulses in one packet meet the same facets. Pulses one
+above the other fall metres apart on the ground; a packet of those took a quarter longer.
+
 Rays that go on from there (mirrors, glass), that air answers, and all of a scene with volumes are
 followed afterwards, pulse by pulse, by the tree of rays; they are traced once more then.
 
@@ -18,13 +22,7 @@ from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.beams import Lanes, jittered, new_lanes, nominal
-from sensor_models.kernels.lidar.first_hits import (
-    MIRRORED,
-    WEIGHT,
-    meet,
-    mirror,
-    new_first_hits,
-)
+from sensor_models.kernels.lidar.first_hits import MIRRORED, NUMBERS, WEIGHT, meet, mirror
 from sensor_models.kernels.lidar.layout import Detector, Scan, knot_of, put_pose
 from sensor_models.kernels.light.facing import COSINE as COSINE_THERE
 from sensor_models.kernels.light.facing import (
@@ -32,14 +30,14 @@ from sensor_models.kernels.light.facing import (
     STRENGTH,
     SURFACE,
     Facing,
+    new_facing,
     number_of,
     toward_of,
 )
-from sensor_models.kernels.light.media import MEDIUM_IOR
+from sensor_models.kernels.light.media import MEDIUM_IOR, RETURN_PROBABILITY
 from sensor_models.kernels.light.paths import DEPTH_LIMIT, Path
 from sensor_models.kernels.light.segments import (
     WORD_SHIFT,
-    answers,
     draws_at_sensor,
     may_answer,
 )
@@ -57,8 +55,17 @@ from sensor_models.kernels.light.tree import (
 from sensor_models.kernels.math.rotations import Triple
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.hits import hit_entity, hit_label
-from sensor_models.kernels.tracing.packets import ACCESS, Packet, drop_ray
-from sensor_models.kernels.tracing.rays import nearest_allowed, set_ray, trace_surfaces
+from sensor_models.kernels.tracing.packets import (
+    ACCESS,
+    ALONG,
+    PLACE,
+    SENT,
+    T_MIN,
+    VALID,
+    Packet,
+    drop_ray,
+)
+from sensor_models.kernels.tracing.rays import nearest_allowed, set_rays, trace_surfaces
 from sensor_models.kernels.tracing.scene_view import SceneView
 from sensor_models.kernels.tracing.sensor_poses import position_of, rotate
 from sensor_models.kernels.waveform.histogram import (
@@ -66,6 +73,7 @@ from sensor_models.kernels.waveform.histogram import (
     clear,
     end_haze,
     energy_of,
+    place_of,
     see_light,
     take_in,
 )
@@ -84,6 +92,15 @@ from sensor_models.kernels.waveform.layout import (
 
 APART = {**ACCESS, "forceinline": False}
 
+#: Columns of a strip.
+STRIP = 16
+
+# Further rows of the numbers of what is hit first: a ray's share of the pulse and its cosine to the
+# axis, the energy that comes back and its place in the gate, and whether the ray ends there, or
+# goes on: 1 or 0.
+SHARE, TOWARD_AXIS, ENERGY, ARRIVES, ENDS, GOES_ON = (NUMBERS + k * WIDTH for k in range(6))
+NUMBERS_OF_PULSES = NUMBERS + 6 * WIDTH
+
 
 class Bundle(NamedTuple):
     """A packet of rays of pulses, and what they hit first."""
@@ -96,7 +113,18 @@ class Bundle(NamedTuple):
 @njit(cache=True)
 def new_bundle(scan: Scan) -> Bundle:
     """Room for a packet."""
-    return Bundle(new_lanes(scan), np.zeros(WIDTH, np.int64), new_first_hits())
+    return Bundle(new_lanes(scan), np.zeros(WIDTH, np.int64), new_facing(NUMBERS_OF_PULSES))
+
+
+@njit(**ACCESS)
+def pulse_at(scan: Scan, number: int) -> int:
+    """The ray of a pulse of the columns of a scan, counted in the order in which they are made."""
+    in_strip = STRIP * scan.rows
+    strip = number // in_strip
+    place, column = number - strip * in_strip, scan.first + strip * STRIP
+    across = min(STRIP, scan.last - column)
+    row = place // across
+    return (column + place - row * across) * scan.rows + row
 
 
 @njit(**ACCESS)
@@ -157,48 +185,94 @@ def fill(
     held: int,
 ) -> None:
     """Put the rays of a packet into it: of all pulses that are under way, one after the other."""
-    lanes, parts = bundle.lanes, len(pulse.share)
+    lanes, parts, rays = bundle.lanes, len(pulse.share), packet.doubles
+    own, words = bundle.first.numbers, packet.words
     at = index * WIDTH // parts
     part = index * WIDTH - at * parts
     block, draws, misty = -1, (1.0, 1.0, 1.0, 1.0), may_answer(path)
-    reach = farthest(view, path, 0, 0.0)
-    t_min = nearest_allowed(view, position_of(under.pose[min(at, held - 1)]))
     for lane in range(WIDTH):
         if part == parts:
             at, part = at + 1, 0
-            if at < held:
-                t_min = nearest_allowed(view, position_of(under.pose[at]))
         if at >= held:
-            lanes.ray[lane] = -1
-            drop_ray(packet, lane)
+            lanes.ray[lane], words[VALID + lane] = -1, 0
             continue
         ray = under.ray[at]
         lanes.ray[lane], lanes.place[lane], bundle.part[lane] = ray, at, part
         origin, along = aim(pulse, under, at, part)
-        set_ray(view, packet, lane, origin, along, t_min, reach, scan.offset[ray])
+        for k in range(3):
+            rays[PLACE + k * WIDTH + lane], rays[ALONG + k * WIDTH + lane] = origin[k], along[k]
+        rays[SENT + lane], words[VALID + lane] = scan.offset[ray], -1
+        own[SHARE + lane], own[TOWARD_AXIS + lane] = pulse.share[part], pulse.toward[part]
         number = ray * parts + part
         if misty and number >> WORD_SHIFT != block:
             block = number >> WORD_SHIFT
             draws = draws_at_sensor(path, block)
         lanes.air[lane] = draws[number & (1 << WORD_SHIFT) - 1]
         part += 1
+    set_rays(view, packet, farthest(view, path, 0, 0.0))
+    keep_off(view, under, packet, lanes)
 
 
 @njit(**ACCESS)
-def leads_on(path: Path, bundle: Bundle, lane: int, lost: NDArray[np.int64]) -> bool:
-    """Whether a ray goes on from the first surface, or air answers it."""
-    first, lanes = bundle.first, bundle.lanes
-    if answers(path, lanes.air[lane]):
-        return True
-    if not first.hit[lane]:
-        return False
-    if number_of(first, SURFACE + KIND * WIDTH, lane) == DIELECTRIC:
-        return True
-    share = number_of(first, MIRRORED, lane)
-    if share > 0.0 and path.most_depth <= 0:
-        lost[DEPTH_LIMIT] += 1
-        return False
-    return bool(share > 0.0)
+def keep_off(view: SceneView, under: Histograms, packet: Packet, lanes: Lanes) -> None:
+    """Have the rays of a pulse begin to hit from the same length on, by where the sensor is."""
+    held, t_min = -1, 0.0
+    for lane in range(WIDTH):
+        at = lanes.place[lane]
+        if lanes.ray[lane] >= 0 and at != held:
+            held, t_min = at, nearest_allowed(view, position_of(under.pose[at]))
+        packet.floats[T_MIN + lane] = t_min
+
+
+@njit(**ACCESS)
+def judge(path: Path, bundle: Bundle, lost: NDArray[np.int64]) -> int:
+    """Say of each ray whether it goes on from the first surface, or ends there; how many go on.
+
+    It goes on, too, if air answers it.
+    """
+    first, lanes, own = bundle.first, bundle.lanes, bundle.first.numbers
+    index, deep = path.media[0, MEDIUM_IOR], path.most_depth > 0
+    air, going, stopped = path.media[0, RETURN_PROBABILITY], 0, 0
+    for lane in range(WIDTH):
+        sent, answered = lanes.ray[lane] >= 0, lanes.air[lane] < air
+        met = sent & first.hit[lane] & ~answered
+        glass = own[SURFACE + KIND * WIDTH + lane] == DIELECTRIC
+        mirrors = met & ~glass & (own[MIRRORED + lane] > 0.0)
+        goes_on = (sent & answered) | (met & glass) | (mirrors & deep)
+        near = index * own[LENGTH + lane] <= path.most_range
+        own[GOES_ON + lane] = 1.0 if goes_on else 0.0
+        own[ENDS + lane] = 1.0 if met & near & ~goes_on else 0.0
+        going += 1 if goes_on else 0
+        stopped += 1 if mirrors & ~goes_on else 0
+    lost[DEPTH_LIMIT] += stopped
+    return going
+
+
+@njit(**ACCESS)
+def shine_on(pulse: Pulse, receiver: Receiver, under: Histograms, bundle: Bundle) -> None:
+    """Add the light of sun and sky that the first surfaces send back."""
+    first, own, sun = bundle.first, bundle.first.numbers, receiver.sun
+    for lane in range(WIDTH):
+        if own[ENDS + lane] == 0.0:
+            continue
+        strength, facing = number_of(first, STRENGTH, lane), number_of(first, COSINE_THERE, lane)
+        toward = toward_of(first, lane)
+        cosine = toward[0] * sun[0] + toward[1] * sun[1] + toward[2] * sun[2]
+        at, part = bundle.lanes.place[lane], bundle.part[lane]
+        see_light(pulse, receiver, under, at, part, strength, facing, cosine)
+
+
+@njit(**ACCESS)
+def note_haze(path: Path, pulse: Pulse, under: Histograms, bundle: Bundle) -> None:
+    """Take note of where haze ends on the way of each ray."""
+    first, lanes, index = bundle.first, bundle.lanes, path.media[0, MEDIUM_IOR]
+    for lane in range(WIDTH):
+        if lanes.ray[lane] < 0:
+            continue
+        at, part = lanes.place[lane], bundle.part[lane]
+        under.ends[at, part] = math.inf
+        if first.hit[lane]:
+            end_haze(pulse, under, at, part, index * number_of(first, LENGTH, lane))
 
 
 @njit(**ACCESS)
@@ -218,6 +292,17 @@ def remember_hit(
 
 
 @njit(**ACCESS)
+def weigh(path: Path, pulse: Pulse, first: Facing) -> None:
+    """Set the energy that comes back of the first surfaces, and when."""
+    own, index = first.numbers, path.media[0, MEDIUM_IOR]
+    for lane in range(WIDTH):
+        length, weight = own[LENGTH + lane], own[WEIGHT + lane]
+        ray = own[SHARE + lane], own[TOWARD_AXIS + lane]
+        own[ENERGY + lane] = energy_of(pulse, *ray, length / index, weight, own[STRENGTH + lane])
+        own[ARRIVES + lane] = place_of(pulse, index * length)
+
+
+@njit(**ACCESS)
 def add_hits(
     view: SceneView,
     path: Path,
@@ -228,33 +313,23 @@ def add_hits(
     bundle: Bundle,
 ) -> None:
     """Add what the first surfaces send back; rays that go on are put on the list of their pulse."""
-    first, lanes = bundle.first, bundle.lanes
-    index, lit = path.media[0, MEDIUM_IOR], receiver.band_area > 0.0
+    lanes, own = bundle.lanes, bundle.first.numbers
+    if len(pulse.haze) > 0:
+        note_haze(path, pulse, under, bundle)
+    if judge(path, bundle, tree.lost) > 0:
+        for lane in range(WIDTH):
+            if own[GOES_ON + lane] > 0.0:
+                at = lanes.place[lane]
+                under.goes_on[at, under.going[at]] = bundle.part[lane]
+                under.going[at] += 1
+    if receiver.band_area > 0.0:
+        shine_on(pulse, receiver, under, bundle)
     for lane in range(WIDTH):
-        if lanes.ray[lane] < 0:
-            continue
-        at, part = lanes.place[lane], bundle.part[lane]
-        if len(pulse.haze) > 0:
-            under.ends[at, part] = math.inf
-            if first.hit[lane]:
-                end_haze(pulse, under, at, part, index * number_of(first, LENGTH, lane))
-        if leads_on(path, bundle, lane, tree.lost):
-            under.goes_on[at, under.going[at]] = part
-            under.going[at] += 1
-            continue
-        length = number_of(first, LENGTH, lane)
-        if not first.hit[lane] or index * length > path.most_range:
-            continue
-        strength, facing = number_of(first, STRENGTH, lane), number_of(first, COSINE_THERE, lane)
-        if lit:
-            sun, toward = receiver.sun, toward_of(first, lane)
-            cosine = toward[0] * sun[0] + toward[1] * sun[1] + toward[2] * sun[2]
-            see_light(pulse, receiver, under, at, part, strength, facing, cosine)
-        weight = number_of(first, WEIGHT, lane)
-        energy = energy_of(pulse, part, length / index, weight, strength)
-        k = add_energy(pulse, under, at, index * length, energy)
-        if k >= 0:
-            remember_hit(view, tree.packet, bundle, lane, under, k)
+        if own[ENDS + lane] > 0.0:
+            place, energy = own[ARRIVES + lane], own[ENERGY + lane]
+            k = add_energy(pulse, under, lanes.place[lane], place, energy)
+            if k >= 0:
+                remember_hit(view, tree.packet, bundle, lane, under, k)
 
 
 @njit(**APART)
@@ -309,6 +384,7 @@ def send_pulses(
             trace_surfaces(view, tree.packet, True)
             meet(view, path, tree.packet, bundle.first)
             mirror(path, bundle.first)
+            weigh(path, pulse, bundle.first)
             add_hits(view, path, pulse, receiver, under, tree, bundle)
     else:
         for at in range(held):

@@ -69,28 +69,38 @@ APART = {**ACCESS, "forceinline": False}
 def clear(under: Histograms, at: int) -> None:
     """Forget the pulse at a place."""
     energy, best, touched = under.energy[at], under.best[at], under.touched[at]
-    for k in range(touched[0], touched[1]):
-        energy[k] = best[k] = 0.0
+    energy[touched[0] : touched[1]] = 0.0
+    best[touched[0] : touched[1]] = 0.0
     touched[0], touched[1] = len(energy), 0
     under.light[at, 0] = under.light[at, 1] = 0.0
     under.going[at] = 0
 
 
 @njit(**ACCESS)
-def energy_of(pulse: Pulse, part: int, way: float, weight: float, strength: float) -> float:
-    """The energy of an arrival after a reduced path, of what is left of its weight."""
-    onto = pulse.area * pulse.toward[part]
+def energy_of(
+    pulse: Pulse, share: float, toward: float, way: float, weight: float, strength: float
+) -> float:
+    """The energy of an arrival after a reduced path, of what is left of its weight.
+
+    ``share`` and ``toward`` are those of its ray.
+    """
+    onto = pulse.area * toward
     angle = min(onto / max(way * way, 1e-300), HALF_SPHERE)
     if pulse.rayleigh > 0.0:
         near = 1.0 + (pulse.focus / pulse.rayleigh) ** 2
         weight *= math.sqrt(near / (1.0 + ((pulse.focus + way) / pulse.rayleigh) ** 2))
-    return float(pulse.energy * pulse.share[part] * weight * weight * strength * angle)
+    return float(pulse.energy * share * weight * weight * strength * angle)
 
 
 @njit(**ACCESS)
-def add_energy(pulse: Pulse, under: Histograms, at: int, way: float, energy: float) -> int:
-    """Add an arrival after an optical path; its bin if it is the strongest of it, else -1."""
-    place = (2.0 * way / SPEED_OF_LIGHT - pulse.start) / pulse.step
+def place_of(pulse: Pulse, way: float) -> float:
+    """The place in the gate, in samples, of an arrival after an optical path."""
+    return float((2.0 * way / SPEED_OF_LIGHT - pulse.start) / pulse.step)
+
+
+@njit(**ACCESS)
+def add_energy(pulse: Pulse, under: Histograms, at: int, place: float, energy: float) -> int:
+    """Add an arrival at a place in the gate; its bin if it is the strongest of it, else -1."""
     if not (energy > 0.0 and 0.0 <= place < pulse.samples):
         return -1
     k = int(place)
@@ -168,8 +178,10 @@ def take_in(tree: Tree, pulse: Pulse, receiver: Receiver, under: Histograms, at:
                 lit += numbers[row, column.NORMAL_X + axis] * receiver.sun[axis]
             see_light(pulse, receiver, under, at, part, strength, cosine, lit)
         weight, way = numbers[row, column.WEIGHT], numbers[row, column.REDUCED]
-        energy = energy_of(pulse, part, way, weight, strength)
-        k = add_energy(pulse, under, at, numbers[row, column.OPTICAL], energy)
+        share, toward = pulse.share[part], pulse.toward[part]
+        energy = energy_of(pulse, share, toward, way, weight, strength)
+        place = place_of(pulse, numbers[row, column.OPTICAL])
+        k = add_energy(pulse, under, at, place, energy)
         if k >= 0:
             remember(tree, row, under, at, k)
     tree.arrivals.filled[0] = 0
@@ -182,8 +194,7 @@ def spread_pulse(
     """Make power of the energy of the samples: fold it with the pulse's shape."""
     half, samples, shape = len(pulse.shape) // 2, pulse.samples, pulse.shape
     all_power, energy = work.power, under.energy[at]
-    for k in range(first, last):
-        all_power[k] = 0.0
+    all_power[first:last] = 0.0
     for k in range(under.touched[at, 0], under.touched[at, 1]):
         power = energy[k] / pulse.step
         if power > 0.0:
@@ -231,15 +242,19 @@ def add_haze(pulse: Pulse, under: Histograms, at: int, work: Work, whole: int, l
 
 @njit(cache=True, nogil=True)
 def pack_samples(
-    samples: NDArray[np.float32], spans: NDArray[np.int32], packed: NDArray[np.float32]
+    samples: NDArray[np.float32],
+    spans: NDArray[np.int32],
+    places: NDArray[np.int64],
+    packed: NDArray[np.float32],
 ) -> None:
-    """Bring the kept samples of all pulses together."""
-    place = 0
+    """Bring the kept samples of all pulses together, in the order of the pulses."""
+    filled = 0
     for row in range(len(spans)):
         count = spans[row, 1]
+        own, to = samples[places[row] :], packed[filled : filled + count]
         for k in range(count):
-            packed[place + k] = samples[row, k]
-        place += count
+            to[k] = own[k]
+        filled += count
 
 
 @njit(cache=True, error_model="numpy")

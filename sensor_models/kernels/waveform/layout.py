@@ -126,8 +126,10 @@ class Records(NamedTuple):
     """Where waveforms go, and what points have besides those of a lidar."""
 
     first: int  # the ray of the first row, of points too
-    samples: NDArray[np.float32]  # (rays of a batch, samples), W; no rows if they are not kept
+    samples: NDArray[np.float32]  # (rays of a batch * samples,), W; none if they are not kept
     spans: NDArray[np.int32]  # (rays of a batch, 2): first sample, number of samples
+    places: NDArray[np.int64]  # (rays of a batch,): of the first of them in ``samples``
+    filled: NDArray[np.int64]  # (chunks,): where the samples of each end, side by side from its own
     lines: Floats  # (rays of a batch, 6): where each starts and goes, in the frame of the points
     word: int  # of a record, where amplitude, width, signal-to-noise and probability begin
     tau: float  # W of amplitude at 1 m for an intensity of 1/sr

@@ -53,6 +53,8 @@ MOST_CHANCE = 0.25
 #: sample's own word, proposals, decisions.
 SERIES_SHIFT = 18
 OWN, PROPOSED, DECIDED = range(3)
+#: Samples that are looked at together.
+SOME = 16
 #: A threshold is lowered by so much of itself, as rounding is not to hide what lies above it.
 ROUNDING = 1e-9
 APART = {**ACCESS, "forceinline": False}
@@ -73,11 +75,24 @@ def above(z: float) -> float:
 
 
 @njit(**ACCESS)
+def all_below(signal: Floats, level: float, begin: int) -> bool:
+    """Whether none of ``SOME`` samples is above a level."""
+    own, above_it = signal[begin:], 0
+    for k in range(SOME):
+        above_it += 0 if own[k] <= level else 1
+    return above_it == 0
+
+
+@njit(**ACCESS)
 def part_above(signal: Floats, level: float, begin: int, end: int) -> tuple[int, int]:
     """From the first to the last of some samples above a level."""
     first, last = begin, end
+    while last - first >= SOME and all_below(signal, level, first):
+        first += SOME
     while first < last and signal[first] <= level:
         first += 1
+    while last - first >= SOME and all_below(signal, level, last - SOME):
+        last -= SOME
     while last > first and signal[last - 1] <= level:
         last -= 1
     return first, last
@@ -330,10 +345,8 @@ def make_part(
     lanes = lanes_of(ray, OWN)
     photocurrent(receiver, work, background, step, frame, lanes, first, last, lit)
     # The draws of whole blocks, and what was there before, are not to be seen by the filter.
-    for k in range(max(before, half), half + first):
-        work.level[k] = 0.0
-    for k in range(half + last, min(after, samples - half) + 2 * half):
-        work.level[k] = 0.0
+    work.level[max(before, half) : half + first] = 0.0
+    work.level[half + last : min(after, samples - half) + 2 * half] = 0.0
     fold(receiver.filter, work.level, work.signal, before, after)
 
 

@@ -36,7 +36,12 @@ from sensor_models.kernels.light.tree import new_tree
 from sensor_models.kernels.tracing.packets import ACCESS
 from sensor_models.kernels.tracing.rays import claim
 from sensor_models.kernels.tracing.scene_view import SceneView
-from sensor_models.kernels.waveform.bundles import begin_pulse, new_bundle, send_pulses
+from sensor_models.kernels.waveform.bundles import (
+    begin_pulse,
+    new_bundle,
+    pulse_at,
+    send_pulses,
+)
 from sensor_models.kernels.waveform.extraction import extract
 from sensor_models.kernels.waveform.histogram import (
     SPEED_OF_LIGHT,
@@ -300,8 +305,13 @@ def keep_samples(
     signal: NDArray[np.float64],
     first: int,
     last: int,
+    chunk: int,
 ) -> None:
-    """Keep a part of a waveform, and where its pulse starts and goes."""
+    """Keep a part of a waveform, and where its pulse starts and goes.
+
+    It lies right behind the one before it of the same chunk: with a row for each pulse, each would
+    touch a page of memory of its own.
+    """
     ray, pose = under.ray[at], under.pose[at]
     row = ray - records.first
     along = (scan.directions[ray, 0], scan.directions[ray, 1], scan.directions[ray, 2])
@@ -310,9 +320,12 @@ def keep_samples(
     for k in range(3):
         records.lines[row, k] = start[k]
         records.lines[row, 3 + k] = ahead[k] - start[k]
-    records.spans[row, 0], records.spans[row, 1] = first, max(last - first, 0)
-    for k in range(first, last):
-        records.samples[row, k - first] = np.float32(signal[k])
+    place = records.filled[chunk]
+    records.spans[row, 0], records.spans[row, 1] = first, last - first
+    records.places[row], records.filled[chunk] = place, place + last - first
+    own, kept = signal[first:last], records.samples[place : place + last - first]
+    for k in range(len(own)):
+        kept[k] = np.float32(own[k])
 
 
 @njit(**ACCESS)
@@ -424,7 +437,7 @@ def measure(
         return
     signal = work.power if receiver.kind == IDEAL else work.signal
     if keeps:
-        keep_samples(scan, output, records, under, at, signal, first, last)
+        keep_samples(scan, output, records, under, at, signal, first, last, chunk)
     clip = clipped_from(receiver, background, pulse.step)
     echo_count = find_echoes(receiver, ask, work, (first, last), (level, sigma, clip), found)
     own = scan, detector, pulse, receiver, ask, output, records
@@ -448,16 +461,16 @@ def make_pulses(
     tree, found = new_tree(), new_found(pulse.samples)
     work = new_work(pulse.samples, len(receiver.filter) // 2)
     under, bundle = new_histograms(pulse.samples, len(pulse.share)), new_bundle(scan)
-    begin, end = scan.first * scan.rows, scan.last * scan.rows
-    at_a_time = len(under.ray)
+    all_pulses, at_a_time = (scan.last - scan.first) * scan.rows, len(under.ray)
     chunk = own = claim(claims)
-    while chunk * CHUNK < end - begin:
+    while chunk * CHUNK < all_pulses:
         output.nearest[chunk, 0] = math.inf
-        last = min(begin + (chunk + 1) * CHUNK, end)
-        for first in range(begin + chunk * CHUNK, last, at_a_time):
+        records.filled[chunk] = chunk * CHUNK * pulse.samples
+        last = min((chunk + 1) * CHUNK, all_pulses)
+        for first in range(chunk * CHUNK, last, at_a_time):
             pulse_count = min(at_a_time, last - first)
             for at in range(pulse_count):
-                begin_pulse(scan, detector, under, at, first + at)
+                begin_pulse(scan, detector, under, at, pulse_at(scan, first + at))
             send_pulses(view, path, scan, pulse, receiver, under, tree, bundle, pulse_count)
             for at in range(pulse_count):
                 measure(
@@ -466,5 +479,5 @@ def make_pulses(
                 )  # fmt: skip
         chunk = claim(claims)
     for limit in range(LIMITS):
-        if own * CHUNK < end - begin:
+        if own * CHUNK < all_pulses:
             output.lost[own, limit] = tree.lost[limit]

@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.lidar.layout import Detector
 from sensor_models.kernels.tracing.packets import ACCESS
-from sensor_models.kernels.waveform.histogram import add_energy, clear, energy_of, see_light
+from sensor_models.kernels.waveform.histogram import (
+    add_energy,
+    clear,
+    energy_of,
+    place_of,
+    see_light,
+)
 from sensor_models.kernels.waveform.layout import (
     Extraction,
     Floats,
@@ -40,7 +46,9 @@ def take_ranges(
             continue
         if receiver.band_area > 0.0:
             see_light(pulse, receiver, under, at, part, strength, facing, rays[part, LIT])
-        add_energy(pulse, under, at, way, energy_of(pulse, part, way, 1.0, strength))
+        own = pulse.share[part], pulse.toward[part]
+        energy = energy_of(pulse, *own, way, 1.0, strength)
+        add_energy(pulse, under, at, place_of(pulse, way), energy)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

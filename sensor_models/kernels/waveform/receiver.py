@@ -30,6 +30,7 @@ from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.normal_law import quantile
 from sensor_models.kernels.math.philox import block, centred_uniforms, open_unit
 from sensor_models.kernels.tracing.packets import ACCESS
+from sensor_models.kernels.waveform.draws import draw_uniforms
 from sensor_models.kernels.waveform.layout import (
     IDEAL,
     SIPM,
@@ -151,16 +152,14 @@ def draw_noise(
     """Draw a normal number for each of some samples, in whole blocks; ``draws`` begins at 0."""
     samples = len(draws)
     begin = first & ~3
-    for k in range(begin, min(last, samples - 3), 4):
-        words = centred_uniforms(key, frame, lanes | (k >> 2))
-        draws[k], draws[k + 1], draws[k + 2], draws[k + 3] = words
+    blocks = max(min(last, samples - 3) - begin + 3, 0) >> 2
+    draw_uniforms(key, draws[begin:], frame, lanes | (begin >> 2), blocks)
     if last > samples & ~3:
         start = samples & ~3
         words = centred_uniforms(key, frame, lanes | (start >> 2))
         for k in range(start, samples):
             draws[k] = words[k - start]
-    # A loop of its own, for vectors: the words of a block are made by multiplications that have
-    # no vectors.
+    # A loop of its own, for vectors.
     own = draws[begin:last]
     for k in range(len(own)):
         own[k] = quantile(own[k])
@@ -195,14 +194,17 @@ def photocurrent(
         return
     draw_noise(receiver.key, levels, frame, lanes, first, last)
     floor, inverse = receiver.density * still + receiver.floor, 1.0 / step
-    dark = math.sqrt(floor * inverse)
-    for k in range(first, begin):
-        levels[k] *= dark
-    for k in range(begin, end):
-        light = bright * powers[k]
-        levels[k] = light + math.sqrt((receiver.density * light + floor) * inverse) * levels[k]
-    for k in range(end, last):
-        levels[k] *= dark
+    dark, density = math.sqrt(floor * inverse), receiver.density
+    # Parts of arrays, counted from 0: an index that might be negative keeps loops from vectors.
+    before, own, after = levels[first:begin], levels[begin:end], levels[end:last]
+    light_there = powers[begin:end]
+    for k in range(len(before)):
+        before[k] *= dark
+    for k in range(len(own)):
+        light = bright * light_there[k]
+        own[k] = light + math.sqrt((density * light + floor) * inverse) * own[k]
+    for k in range(len(after)):
+        after[k] *= dark
 
 
 @njit(**APART)
@@ -309,13 +311,13 @@ def digitise(receiver: Receiver, level: float) -> float:
 @njit(**ACCESS)
 def report(receiver: Receiver, base: float, above: Floats, first: int, last: int) -> None:
     """Make the signal in W, in place, of what some samples of a filtered level are above a base."""
-    scale = 1.0 / (receiver.response * receiver.optics)
+    scale, own = 1.0 / (receiver.response * receiver.optics), above[first:last]
     if receiver.least_bit > 0.0:
-        for k in range(first, last):
-            above[k] = (digitise(receiver, base + above[k]) - base) * scale
+        for k in range(len(own)):
+            own[k] = (digitise(receiver, base + own[k]) - base) * scale
     else:
-        for k in range(first, last):
-            above[k] *= scale
+        for k in range(len(own)):
+            own[k] *= scale
 
 
 @njit(**APART)

@@ -152,3 +152,27 @@ def test_many_points_lie_in_a_file(monkeypatch):
     assert len(store.all()) == 0
     store.add(np.zeros(100, np.float32))
     np.testing.assert_array_equal(seen, np.arange(5000), "who looks at them keeps them")
+
+
+def test_memory_of_records_is_used_again_unless_somebody_looks_at_them():
+    store = clouds.Store(np.float32)
+    store.add(np.arange(50, dtype=np.float32))
+    place = store.all().ctypes.data
+    store.clear()
+    store.add(np.ones(50, np.float32))
+    assert store.all().ctypes.data == place
+    seen = store.all()[10:20]
+    store.clear()
+    store.add(np.zeros(50, np.float32))
+    np.testing.assert_array_equal(seen, 1.0)
+    assert store.all().ctypes.data != place
+
+
+def test_records_are_added_where_they_were_made(monkeypatch):
+    for in_memory in (clouds.IN_MEMORY, 64):
+        monkeypatch.setattr(clouds, "IN_MEMORY", in_memory)
+        store = clouds.Store(np.float32)
+        for first in range(0, 60, 20):
+            store.room(30)[:20] = np.arange(first, first + 20)
+            store.filled(20)
+        np.testing.assert_array_equal(store.all(), np.arange(60))
