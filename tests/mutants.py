@@ -109,7 +109,8 @@ CONCERNED: Mapping[str, list[str]] = {
     "kernels/gnss/corruption": _files((), ("test_gnss_corruption",)),
     "kernels/bodies/links": _files((), ("test_worlds_mujoco",)),
     **dict.fromkeys(
-        ["kernels/camera/depth", "kernels/camera/flow"], _files(("test_depth",), _DEPTH)
+        ["kernels/camera/depth", "kernels/camera/depth_rays", "kernels/camera/flow"],
+        _files(("test_depth",), _DEPTH),
     ),
     "kernels/camera/ccd/tone": _files((), _PICTURES),
     "kernels/camera/ccd/textures": _files((), _PICTURES),

@@ -50,6 +50,9 @@ ENVIRONMENT = {"SENSOR_FMUS_CACHE_DIR": "none"}
 
 _lock = threading.RLock()
 
+#: Requirements that were found to be met: looking for packages takes longer than a reset.
+_met: set[str] = set()
+
 
 class FmuLoadError(RuntimeError):
     """The FMU cannot run here; the message says why, and what helps."""
@@ -348,7 +351,10 @@ def check_requirements(resources: str) -> None:
     """Raise an error that names each package that is missing or has the wrong version."""
     requirements = os.path.join(resources, "requirements.txt")
     with open(requirements, encoding="utf-8") as file:
-        lines = [line.partition(";") for line in file if line.strip()]
+        text = file.read()
+    if text in _met:
+        return
+    lines = [line.partition(";") for line in text.splitlines() if line.strip()]
     needed = [name.strip() for name, _, marker in lines if applies(marker.strip())]
     hints: list[str] = []
     problems = find_problems(needed)
@@ -360,6 +366,7 @@ def check_requirements(resources: str) -> None:
             f"Python {sys.version.split()[0]} at {sys.prefix} lacks what this FMU needs:"
             f" {'; '.join([*problems, *hints])}. {remedy(needed)}"
         )
+    _met.add(text)
 
 
 def find_problems(needed: list[str]) -> list[str]:

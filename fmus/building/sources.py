@@ -8,6 +8,7 @@ a sensor's spec or an FMU class; the FMU carries that file.
 import importlib
 import importlib.util
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -18,8 +19,11 @@ from fmus.fmi.sensors import SUFFIX, fmu_of
 from sensor_models import catalog
 from sensor_models.core.spec import SensorSpec
 
-#: Modules of the FMUs that are not sensors.
-OTHERS = ("fmus.fmi.environment_fmu", "fmus.fmi.vehicle_dynamics_fmu")
+#: The FMUs that are not sensors, and their modules.
+OTHERS = {
+    "Environment": "fmus.fmi.environment_fmu",
+    "VehicleDynamics": "fmus.fmi.vehicle_dynamics_fmu",
+}
 
 #: Appended to the source of a sensor from outside, so that it has an FMU class.
 MADE_FROM_SPEC = """
@@ -49,13 +53,32 @@ class Source:
 
 def fmu_sources() -> dict[str, Source]:
     """All FMUs of the project by name: the catalog's sensors, and those that are not sensors."""
-    found = {}
-    for sensor in catalog.names():
-        found[sensor] = Source(fmu_of(sensor), fmu_of.__module__, f"{sensor}{SUFFIX}")
-    for module in OTHERS:
-        model = fmu_class(importlib.import_module(module))
-        found[model.model_name] = Source(model, module, model.__name__)
-    return dict(sorted(found.items()))
+    return {name: _source_of(name) for name in Models()}
+
+
+def _source_of(name: str) -> Source:
+    """An FMU of the project."""
+    if name not in OTHERS:
+        return Source(fmu_of(name), fmu_of.__module__, f"{name}{SUFFIX}")
+    model = fmu_class(importlib.import_module(OTHERS[name]))
+    return Source(model, OTHERS[name], model.__name__)
+
+
+class Models(Mapping[str, type[FmuBase]]):
+    """The FMU classes of the project by name; one is imported when it is looked up."""
+
+    _names = sorted([*catalog.names(), *OTHERS])
+
+    def __getitem__(self, name: str) -> type[FmuBase]:
+        if name not in self._names:
+            raise KeyError(name)
+        return _source_of(name).model
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 def fmu_class(module: ModuleType) -> type[FmuBase]:

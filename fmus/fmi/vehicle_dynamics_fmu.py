@@ -108,8 +108,11 @@ class Drive:
         scene = load_scene(parameters.of(SceneParameters).scene)
         self._simulation = VehicleSimulation(parameters.of(VehicleParameters), scene, start)
         self._traffic = np.array([at_rest(body) for body in fmu.bodies()])
+        self._given: list[Any] = []  # the inputs that the last commands were made of
+        self._last = VehicleCommands()
         self._places = self._match([body.name for body in scene.bodies])
         table = fmu.table()
+        self._inputs = table.of_causality("input")
         first = table.of_causality("output")[0].reference - table.first["Real"]
         count = len(table.of_causality("output"))
         self._outputs = fmu.values.of_type("Real")[first : first + count]
@@ -135,9 +138,15 @@ class Drive:
         self._simulation.advance(time, self._commands())
         self._publish_motion()
 
-    def _commands(self) -> Any:
-        values, by_name = self._fmu.values, self._fmu.table().by_name
-        return self._fmu.COMMANDS.build(lambda name: values.get(by_name[name]))
+    def _commands(self) -> VehicleCommands:
+        """The commands that are set now; as a rule those of the step before."""
+        values = self._fmu.values
+        given = [values.get(variable) for variable in self._inputs]
+        if given != self._given:
+            by_name = self._fmu.table().by_name
+            self._last = self._fmu.COMMANDS.build(lambda name: values.get(by_name[name]))
+            self._given = given
+        return self._last
 
     def _publish_motion(self) -> None:
         traffic = self._simulation.traffic()

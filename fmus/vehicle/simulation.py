@@ -152,19 +152,21 @@ class VehicleSimulation:
         left, right, *arm = astuple(commands)
         self.data.ctrl[:] = left, right, left, right, *arm
         self._engine.opt.timestep = duration / count
-        elapsed = self.time - self._start
+        elapsed, arrival = self.time - self._start, end - self._start
         with unheard, np.errstate(over="ignore"):  # of a speed before it is refused
             try:
                 refuse_instability(self.data, forget=True)
                 for first in range(0, count, _CHUNK):
                     inner = np.arange(first, min(first + _CHUNK, count))
-                    self._run(self._traffic.states(elapsed + duration * (inner / count)))
+                    times = np.append(elapsed + duration * (inner / count), arrival)
+                    traffic = self._traffic.states(times)
+                    self._run(traffic[:-1])
                 refuse_instability(self.data)
             except BaseException:
                 mujoco.mj_setState(self._engine, self.data, before, STATE)
                 raise
             self.time = end
-            self._move_traffic(end - self._start)
+            self._put_traffic(traffic[-1])
             mujoco.mj_forward(self._engine, self.data)
 
     def _run(self, traffic: Floats) -> None:
@@ -179,8 +181,12 @@ class VehicleSimulation:
         _refuse_nonsense(speed)
 
     def _move_traffic(self, elapsed: float) -> None:
+        """Put the bodies of the traffic where they are so long after the start."""
+        self._put_traffic(self._traffic.states(np.array([elapsed]))[0])
+
+    def _put_traffic(self, states: Floats) -> None:
         """Put the bodies of the traffic into place, and keep their states for readings."""
-        self._traffic_now = self._traffic.states(np.array([elapsed]))[0]
+        self._traffic_now = states
         solid = self._traffic_now[self._solid_bodies]
         self.data.mocap_pos[:], self.data.mocap_quat[:] = solid[:, :3], solid[:, 3:7]
 

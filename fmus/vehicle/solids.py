@@ -10,8 +10,13 @@ A scene is made for rays: triangles without an inside. An engine wants solids, s
 Leaves and twigs do not resist, and parts that begin higher above the ground than a vehicle reaches
 are left out, so a tree is only its trunk. A hollow part (a room whose walls are connected) becomes
 solid.
+
+Finding the solids of a scene takes longer than a second of driving in it, and a vehicle that is
+reset finds the same ones again. So those of the last few scenes are kept, by all that they are
+made of.
 """
 
+import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -35,6 +40,7 @@ NARROWEST_SLAB = 0.3  # m, less is a painted line
 HIGHEST_STEP = 0.3  # m, what a wheel can be asked to climb
 _JOINED = 1e-4  # m between vertices that are one
 _INSIDE = 0.02  # m by which a part may look out of another that hides it
+_MOST_KEPT = 4  # scenes whose solids a process remembers
 
 
 @dataclass(frozen=True)
@@ -126,8 +132,35 @@ class SolidScene:
         return np.array(ends)
 
 
+_kept: dict[bytes, SolidScene] = {}
+
+
 def solids_of(scene: Scene) -> SolidScene:
-    """The solids of a scene."""
+    """The solids of a scene, which nobody may change: other vehicles have the same ones."""
+    key = _digest(scene)
+    found = _kept.pop(key, None) or _find_solids(scene)
+    _kept[key] = found  # the last one that was used is the last one to go
+    for old in list(_kept)[:-_MOST_KEPT]:
+        _kept.pop(old, None)  # another thread may have been here
+    return found
+
+
+def _digest(scene: Scene) -> bytes:
+    """What the solids of a scene depend on."""
+    digest = hashlib.sha256()
+    names = [material.name for material in scene.materials], [body.name for body in scene.bodies]
+    places = [(i.mesh, i.body, i.name, i.entity_id) for i in scene.instances]
+    digest.update(repr((names, places)).encode())
+    for instance in scene.instances:
+        digest.update(instance.transform.tobytes())
+    for mesh in scene.meshes:
+        for array in (mesh.vertices, mesh.faces, mesh.face_material):
+            digest.update(repr((array.shape, array.dtype)).encode())
+            digest.update(array.tobytes())
+    return digest.digest()
+
+
+def _find_solids(scene: Scene) -> SolidScene:
     fixed = [i for i in scene.instances if i.body < 0]
     grids = {id(i): _terrain(i, scene.meshes[i.mesh]) for i in fixed}
     terrains = tuple(terrain for terrain in grids.values() if terrain is not None)

@@ -12,6 +12,7 @@ better than 1e-9 m.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -96,11 +97,16 @@ class Traffic:
 
     def __init__(self, bodies: tuple[Body, ...], trips: dict[str, Trip]) -> None:
         self._resting = np.array([at_rest(b) for b in bodies]).reshape(len(bodies), STATE_SIZE)
-        self._travellers: dict[Oval, list[tuple[int, Trip]]] = {}
+        on_path: dict[Oval, list[tuple[int, Trip]]] = {}
         for place, body in enumerate(bodies):
             if body.name in trips:
                 trip = trips[body.name]
-                self._travellers.setdefault(trip.path, []).append((place, trip))
+                on_path.setdefault(trip.path, []).append((place, trip))
+        #: By paths: places among the bodies, offsets, speeds.
+        self._travellers = [
+            (path, [place for place, _ in found], *_starts(trip for _, trip in found))
+            for path, found in on_path.items()
+        ]
 
     def states(self, times: Floats) -> Floats:
         """The states of all bodies at some times: (times, bodies, STATE_SIZE).
@@ -108,15 +114,18 @@ class Traffic:
         Bodies that move are upright, at the height that each has in the scene.
         """
         states = np.repeat(self._resting[None], len(times), axis=0)
-        for path, travellers in self._travellers.items():
-            places = [place for place, _ in travellers]
-            offset = np.array([trip.offset for _, trip in travellers])
-            speed = np.array([trip.speed for _, trip in travellers])
+        for path, places, offset, speed in self._travellers:
             distance = (offset + speed * times[:, None]).ravel()
             moving = _on_the_way(path, distance, np.tile(speed, len(times)))
             states[:, places] = moving.reshape(len(times), len(places), STATE_SIZE)
             states[:, places, 2] = self._resting[places, 2]
         return states
+
+
+def _starts(trips: Iterable[Trip]) -> tuple[Floats, Floats]:
+    """Where trips begin, and how fast they go."""
+    offset, speed = np.array([(trip.offset, trip.speed) for trip in trips]).T.copy()
+    return offset, speed
 
 
 def at_rest(body: Body) -> Floats:

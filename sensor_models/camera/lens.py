@@ -117,9 +117,9 @@ def unit_rays(across: Floats, down: Floats, model: Distortion, terms: tuple[floa
         return np.stack([np.cos(angle), -across * scale, -down * scale], axis=-1)
     if any(terms):
         across, down = undistort(across, down, terms)
-    rays = np.stack([np.ones_like(across), -across, -down], axis=-1)
-    unit: Floats = rays / np.sqrt(1.0 + across**2 + down**2)[..., None]
-    return unit
+    rays: Floats = np.stack([np.ones_like(across), -across, -down], axis=-1)
+    rays /= np.sqrt(1.0 + across**2 + down**2)[..., None]  # no second array of that size
+    return rays
 
 
 def fisheye_terms(terms: tuple[float, ...]) -> tuple[float, float, float, float]:

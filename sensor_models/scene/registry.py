@@ -17,6 +17,9 @@ changed since; the states of the bodies are in memory that both processes see (`
 scene stays open until its last user in any process has left it: if the process that opened it was
 killed, the others still see its bodies where they were last (``shared_file``).
 
+``share_scene`` is for those that name a scene and are connected to nobody who moves its bodies:
+all of them in a process share one, until its files change.
+
 After a fork, the child sees the scenes of its parent, but cannot move their bodies.
 """
 
@@ -36,7 +39,7 @@ from sensor_models.core.quantities import ParameterError
 from sensor_models.kernels.tracing.histories import turn_to_unit_length
 from sensor_models.scene import shared_file
 from sensor_models.scene.history import History, SeenBodies
-from sensor_models.scene.manifest import load_scene
+from sensor_models.scene.manifest import load_scene, manifest_path
 from sensor_models.scene.model import Scene
 from sensor_models.scene.pose_memory import (
     BODY_SIZE,
@@ -53,7 +56,15 @@ from sensor_models.scene.shared_file import SharedFile
 if TYPE_CHECKING:
     from sensor_models.scene.tracing import RayScene
 
-__all__ = ["BODY_SIZE", "BodyStates", "SceneHandle", "SceneHandleError", "attach", "open_scene"]
+__all__ = [
+    "BODY_SIZE",
+    "BodyStates",
+    "SceneHandle",
+    "SceneHandleError",
+    "attach",
+    "open_scene",
+    "share_scene",
+]
 
 
 class SceneHandleError(ValueError):
@@ -119,6 +130,11 @@ class SceneHandle:
         """
         return self._open().rays(placed)
 
+    @property
+    def has_same_files(self) -> bool:
+        """Whether the files of the scene are still as they were read."""
+        return changed_file(read_description(self._open().file.memory).files) is None
+
     def _open(self) -> "_OpenScene":
         if not self.close.alive:
             raise SceneHandleError(self.number, "was closed and cannot be used any more")
@@ -143,6 +159,11 @@ def open_scene(name_or_path: str | Path, wanted: int = 0) -> SceneHandle:
     use, the scene gets another one.
     """
     return _registry.open(name_or_path, wanted)
+
+
+def share_scene(name_or_path: str | Path) -> SceneHandle:
+    """Use a scene whose bodies rest; all who ask this process for the same files share it."""
+    return _registry.share(name_or_path)
 
 
 def attach(number: int) -> SceneHandle:
@@ -208,12 +229,31 @@ class _Registry:
         """Start empty. Also called in a forked child, where a lock may be held by no thread."""
         self._lock = threading.RLock()
         self._scenes: dict[int, _OpenScene] = {}
+        self._sharing = threading.Lock()
+        self._resting: dict[Path, _OpenScene] = {}  # which nobody moves, by their manifests
 
     def open(self, name_or_path: str | Path, wanted: int) -> SceneHandle:
         scene = load_scene(name_or_path)
         file = shared_file.create(new_content(scene), wanted)
         with self._lock:
             return self._use(_open_scene(scene, file), owner=True)
+
+    def share(self, name_or_path: str | Path) -> SceneHandle:
+        path = manifest_path(name_or_path)
+        with self._sharing:  # never taken when something is freed, so files are read under it
+            known = self._use_resting(path)
+            if known is not None:
+                if known.has_same_files:
+                    return known
+                known.close()
+            with self.open(name_or_path, 0) as opened, self._lock:
+                self._resting[path] = opened._shared
+                return self._use(opened._shared, owner=False)
+
+    def _use_resting(self, path: Path) -> SceneHandle | None:
+        with self._lock:
+            known = self._resting.get(path)
+            return None if known is None else self._use(known, owner=False)
 
     def attach(self, number: int) -> SceneHandle:
         with self._lock:
@@ -232,6 +272,7 @@ class _Registry:
                 return
             if self._scenes.get(shared.file.number) is shared:  # not after a fork
                 del self._scenes[shared.file.number]
+            self._resting = {p: s for p, s in self._resting.items() if s is not shared}
             shared.release()
 
 

@@ -55,8 +55,9 @@ class OptionalScene:
 class SceneUse:
     """Opens the scenes that handles stand for.
 
-    The handle 0 stands for the named scene, or for none if no name is given. A scene stays open
-    until it is closed or no longer referred to.
+    The handle 0 stands for the named scene, or for none if no name is given; all sensors of a
+    process that name the same one share it. A scene stays open until it is closed or no longer
+    referred to.
     """
 
     def __init__(self, name: str | None = None) -> None:
@@ -79,6 +80,6 @@ class SceneUse:
         if number == 0 and self._name is None:
             return None
         # Importing this takes half a second, and few of the sensors that may have a scene need it.
-        from sensor_models.scene.registry import attach, open_scene
+        from sensor_models.scene.registry import attach, share_scene
 
-        return open_scene(self._name or "") if number == 0 else attach(number)
+        return share_scene(self._name or "") if number == 0 else attach(number)

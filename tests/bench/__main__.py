@@ -124,6 +124,13 @@ def version_bars() -> list[Bar]:
     return versions.bars()
 
 
+def memory_bars(master: Path, fmu: Callable[[str], FmuFiles]) -> list[Bar]:
+    """The bars of memory."""
+    from tests.bench import memory
+
+    return memory.bars(master, fmu)
+
+
 def world_bars() -> list[Bar]:
     """The bars of worlds that others made."""
     from tests.bench import worlds
@@ -152,6 +159,7 @@ SUBJECTS: dict[str, Subject] = {
     "dataset": lambda _master, _fmu: dataset_bars(),
     "caster": lambda _master, _fmu: caster_bars(),
     "tracing": lambda _master, _fmu: tracing_bars(),
+    "memory": memory_bars,
     "worlds": lambda _master, _fmu: world_bars(),
 }
 

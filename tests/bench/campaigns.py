@@ -3,16 +3,23 @@
 The peer of a campaign is the same runs one after the other in as many processes as it has workers,
 without rows or batches. Opening the FMUs counts on both sides.
 
+The peer of a vehicle's campaign is MuJoCo itself: the same start and as many of its steps, in this
+process. Everything else that a run takes, and the start of the workers, is what the campaign adds.
+
 The bar of data sets is what a user got who called the library by hand for each sample, on two
 processors: 41 samples a second with a depth image of 320 x 240 with labels and a sweep of a VLP-16.
 """
 
+import math
 import resource
+import shutil
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+
+import mujoco  # type: ignore[import-untyped]  # it carries no types
 
 import build_fmus
 from fmus.binding.compile import host_platform
@@ -20,6 +27,9 @@ from fmus.tools.campaigns.campaign import open_campaign, run_campaign, run_once
 from fmus.tools.campaigns.design import runs_of
 from fmus.tools.campaigns.master import Master
 from fmus.tools.campaigns.report import write_report
+from fmus.vehicle.parameters import VehicleCommands, VehicleParameters
+from fmus.vehicle.simulation import VehicleSimulation
+from sensor_models.scene.manifest import load_scene
 from sensor_models.tools.datasets.dataset import make_dataset
 from sensor_models.tools.workers.local import LocalPool
 from tests.bench.bars import Bar
@@ -27,6 +37,8 @@ from tests.campaigns import write_campaign
 
 WORKERS = 2
 RUNS = 10_000
+VEHICLE_RUNS = 200
+EXAMPLE = Path(__file__).parents[2] / "examples" / "campaign"
 SAMPLES = 1000
 BY_HAND = 41.0  # samples a second
 
@@ -101,7 +113,49 @@ def campaign_bars(fmus: Path, runs: int = RUNS) -> list[Bar]:
         seconds = time.perf_counter() - start
     failed = sum(row.status != "ok" for row in results.rows.values())
     detail = f"{runs} runs of 1 s, {seconds:.1f} s to {alone:.1f} s bare, {failed} failed"
-    return [Bar("campaign, efficiency over bare runs", alone / seconds, 0.9, "", detail, True)]
+    efficiency = Bar("campaign, efficiency over bare runs", alone / seconds, 0.9, "", detail, True)
+    return [efficiency, *vehicle_bars(fmus)]
+
+
+def vehicle_bars(fmus: Path, runs: int = VEHICLE_RUNS) -> list[Bar]:
+    """The bars of the example's campaign, with more runs: a vehicle with an IMU and an encoder."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, busy = Path(name), _busy()
+        shutil.copy(EXAMPLE / "cart.toml", folder)
+        text = (EXAMPLE / "campaign.toml").read_text()
+        text = text.replace("../../build/fmus", fmus.as_posix())
+        (folder / "campaign.toml").write_text(
+            text.replace("samples = 40", f"samples = {runs // 2}")
+        )
+        start = time.perf_counter()
+        with LocalPool(WORKERS) as pool:
+            results = run_campaign(folder / "campaign.toml", folder / "out", pool)
+        seconds = (time.perf_counter() - start) / runs
+        busy = (_busy() - busy) / runs
+    assert [row.status for row in results.ordered()] == ["ok"] * runs
+    alone = mujoco_seconds()
+    detail = f"{runs} runs of 1 s, {1e3 * busy:.0f} ms of processor, MuJoCo {1e3 * alone:.0f} of it"
+    return [
+        Bar("campaign of a vehicle, a run", seconds, 0.1, "s", detail),
+        Bar("campaign of a vehicle beside MuJoCo alone", busy / alone, 2.0, "x", "of processor"),
+    ]
+
+
+def mujoco_seconds(repeats: int = 5) -> float:
+    """Processor seconds of MuJoCo for a run of the example: its start, and 1 s of steps; the least.
+
+    They are made in one call, without Python between them.
+    """
+    own, scene, best = VehicleParameters(), load_scene("yard"), math.inf
+    for _ in range(repeats):
+        vehicle = VehicleSimulation(own, scene)
+        begun = time.process_time()
+        vehicle.start(VehicleCommands())
+        vehicle.data.ctrl[:4] = 6.0, 7.0, 6.0, 7.0
+        vehicle.model.engine.opt.timestep = own.time_step
+        mujoco.mj_step(vehicle.model.engine, vehicle.data, nstep=round(1.0 / own.time_step))
+        best = min(best, time.process_time() - begun)
+    return best
 
 
 def dataset_bars(samples: int = SAMPLES) -> list[Bar]:
@@ -109,13 +163,16 @@ def dataset_bars(samples: int = SAMPLES) -> list[Bar]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "speed.toml"
         path.write_text(DATASET.format(samples=samples))
+        busy = _busy()
         with LocalPool(WORKERS) as pool:
             start = time.perf_counter()
             make_dataset(path, Path(folder) / "out", pool)
             seconds = time.perf_counter() - start
+        busy = _busy() - busy
         size = sum(file.stat().st_size for file in (Path(folder) / "out").iterdir())
     rate = samples / seconds
     detail = f"{samples} samples in {seconds:.1f} s, {size / samples / 1e6:.1f} MB each"
+    detail += f", {1e3 * busy / samples:.1f} ms of processor each"
     return [Bar("data set, samples a second over 41", rate / BY_HAND, 3.0, "", detail, True)]
 
 

@@ -1,9 +1,9 @@
 """Running a campaign: batches of runs for the workers of a pool, a row when a run ends.
 
-A worker reads the description itself and opens the FMUs once. Runs are handed out in batches that
-take about half a second, so that handing out costs almost nothing; the first batches are of one
-run. If the process of a batch dies, its runs are repeated one by one, so that only the run that
-kills the process fails.
+A worker reads the description itself and opens the FMUs once; the values of runs are drawn by the
+caller alone. Runs are handed out in batches that take about half a second, so that handing out
+costs almost nothing; the first batches are of one run. If the process of a batch dies, its runs are
+repeated one by one, so that only the run that kills the process fails.
 """
 
 import hashlib
@@ -14,13 +14,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fmus.building.sources import fmu_sources
+from fmus.building.sources import Models
 from fmus.tools.campaigns.description import Campaign, read_campaign
 from fmus.tools.campaigns.design import Run
 from fmus.tools.campaigns.master import Master, RunError, Series
 from fmus.tools.campaigns.metrics import MetricError, evaluate
 from fmus.tools.campaigns.results import Results, Row, plain
-from fmus.tools.campaigns.worker import Order, run_batch
+from fmus.tools.campaigns.worker import Order, packed, run_batch
 from sensor_models.output.parquet import write_parquet
 from sensor_models.tools.workers import Failure, Task, WorkerPool
 
@@ -32,10 +32,9 @@ TABLE_SECONDS = 10.0
 Progress = Callable[[int, int], None]
 
 
-def open_campaign(path: Path | str, *, trust: bool = False) -> Campaign:
-    """A campaign with the FMUs of this project; ``trust`` lets its metrics run any code."""
-    models = {name: source.model for name, source in fmu_sources().items()}
-    return read_campaign(Path(path), models, trust=trust)
+def open_campaign(path: Path | str, *, trust: bool = False, draw: bool = True) -> Campaign:
+    """A campaign with the FMUs of this project; see ``read_campaign``."""
+    return read_campaign(Path(path), Models(), trust=trust, draw=draw)
 
 
 def identity(campaign: Campaign) -> dict[str, Any]:
@@ -127,7 +126,8 @@ class _Runner:
         def tasks() -> Iterator[Task]:
             for index, numbers in enumerate(batches):
                 under_way[index] = numbers
-                yield Task(run_batch, (self._order, numbers))
+                runs = packed([self._runs[number] for number in numbers])
+                yield Task(run_batch, (self._order, runs))
 
         again: list[int] = []
         for outcome in pool.run(tasks()):
@@ -163,7 +163,7 @@ class _Runner:
 @cache
 def at_work(path: str, _digest: str, trust: bool) -> tuple[Campaign, Master]:
     """What a worker needs for a campaign; made once, and again if the digest changes."""
-    campaign = open_campaign(path, trust=trust)
+    campaign = open_campaign(path, trust=trust, draw=False)
     return campaign, Master(campaign.system, campaign.fmus, campaign.outputs)
 
 

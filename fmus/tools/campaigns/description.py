@@ -135,18 +135,23 @@ class Campaign:
         return runs_of(self.sampling, self.variations)
 
 
-def read_campaign(path: Path, models: Mapping[str, Any], *, trust: bool = False) -> Campaign:
+def read_campaign(
+    path: Path, models: Mapping[str, Any], *, trust: bool = False, draw: bool = True
+) -> Campaign:
     """Read and check a description.
 
     Args:
         path: its file.
         models: the FMU classes by name.
         trust: whether its metrics may run any code.
+        draw: whether to draw the runs, and check what was drawn; else it is done when they are
+            asked for, and unchecked. SciPy, which draws them, takes half a second to import.
     """
     try:
         content = read_toml(path)
         campaign = _campaign(content, models, path.absolute(), trust)
-        _check_draws(campaign)
+        if draw:
+            _check_draws(campaign)
     except TomlError as error:
         raise DescriptionError(str(error)) from error
     except (OSError, ValueError) as error:

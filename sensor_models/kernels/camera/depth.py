@@ -31,6 +31,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from sensor_models.kernels.camera.depth_rays import (
+    origin_of,
+    put_pixel_ray,
+    put_rows,
+    put_tile,
+)
 from sensor_models.kernels.camera.layout import (
     BY_LIMITS,
     BY_MAX,
@@ -42,7 +48,7 @@ from sensor_models.kernels.camera.layout import (
     pose_row,
     tiles_of,
 )
-from sensor_models.kernels.camera.noise import EDGE, is_noisy, noise_factor
+from sensor_models.kernels.camera.noise import EDGE, noise_factor
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.philox import uniform
 from sensor_models.kernels.tracing.embree import WIDTH
@@ -56,8 +62,8 @@ from sensor_models.kernels.tracing.hits import (
     hit_primitive,
     is_hit,
 )
-from sensor_models.kernels.tracing.packets import ACCESS, Packet, Triple, drop_ray, new_packet
-from sensor_models.kernels.tracing.rays import claim, nearest_allowed, set_ray, trace_surfaces
+from sensor_models.kernels.tracing.packets import ACCESS, Packet, drop_ray, new_packet
+from sensor_models.kernels.tracing.rays import claim, nearest_allowed, trace_surfaces
 from sensor_models.kernels.tracing.scene_view import SceneView
 from sensor_models.kernels.tracing.sensor_poses import rotate, rotate_back
 
@@ -66,49 +72,6 @@ CHUNK = 64
 #: What a pixel reads: nothing within the greatest distance; its only target; one of several; one
 #: that is nearer than the least distance.
 NOTHING, ONE, SEVERAL, TOO_NEAR = range(4)
-
-
-@njit(**ACCESS)
-def axis_share(task: Task, direction: Triple) -> float:
-    """Depth over range along a ray; 1 where distances are ranges."""
-    return direction[0] if task.depth else 1.0
-
-
-@njit(**ACCESS)
-def reach_of(task: Task, direction: Triple) -> float:
-    """How far a ray has to go. Noise may bring nearer what lies beyond the limit."""
-    if is_noisy(task) or task.rays > 1 or task.sees_all:
-        return math.inf
-    reach: float = 1.000001 * task.most / axis_share(task, direction)  # the limit itself is exact
-    return reach
-
-
-@njit(**ACCESS)
-def origin_of(rays: Rays, camera: int, row: int) -> Triple:
-    """Where the rays of a camera start."""
-    return rays.poses[camera, row, 9], rays.poses[camera, row, 10], rays.poses[camera, row, 11]
-
-
-@njit(**ACCESS)
-def put_pixel_ray(
-    view: SceneView,
-    packet: Packet,
-    lane: int,
-    task: Task,
-    rays: Rays,
-    camera: int,
-    ray: int,
-    t_min: float,
-) -> None:
-    """Put a ray of a pixel into a packet; ``t_min`` holds where all rays start at one point."""
-    row = pose_row(task, rays, ray)
-    origin = origin_of(rays, camera, row)
-    if rays.poses.shape[1] > 1:
-        t_min = nearest_allowed(view, origin)
-    along = (rays.directions[ray, 0], rays.directions[ray, 1], rays.directions[ray, 2])
-    direction = rotate(rays.poses[camera, row], along)
-    reach, time = reach_of(task, along), rays.times[row]
-    set_ray(view, packet, lane, origin, direction, t_min, reach, time)
 
 
 @njit(**ACCESS)
@@ -249,13 +212,11 @@ def render_tile(
     growths: NDArray[np.float64],
 ) -> None:
     """The pixels of a tile, one ray each."""
-    corner, t_min = corner_of(task, tile), nearest_allowed(view, origin_of(rays, camera, 0))
-    for lane in range(WIDTH):
-        pixel = pixel_of(task, corner, lane)
-        if pixel < 0:
-            drop_ray(packet, lane)
-        else:
-            put_pixel_ray(view, packet, lane, task, rays, camera, pixel, t_min)
+    corner = corner_of(task, tile)
+    if rays.poses.shape[1] > 1:
+        put_rows(view, packet, task, rays, camera, corner)
+    else:
+        put_tile(view, packet, task, rays, camera, corner)
     trace_surfaces(view, packet, True)
     for lane in range(WIDTH):
         pixel = pixel_of(task, corner, lane)

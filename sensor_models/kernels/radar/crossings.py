@@ -106,12 +106,12 @@ SAME_IMAGE = 2e-3
 LEAST_PAIR = 0.03
 
 # What is known of the way back of a tube: where it is, which image it goes to, how far it has to go
-# still, and how long the way there and back is; how many mirrors it still has to meet; which of its
-# owner's images is its own, and the power that is left of the tube; then of each mirror, the one
-# next to the sensor first, its normal, where its plane is along that, the two coefficients, and its
-# speed along the normal.
-PLACE, AIM, AHEAD, WHOLE, TO_COME, OWN, POWER = 0, 3, 6, 7, 8, 9, 10
-FIRST_MIRROR, MIRROR = 11, 9
+# still, and how long the way there and back is; how many mirrors it still has to meet; to which of
+# its owner's images it is to be led, as bits; then of each mirror, the one next to the sensor
+# first, its normal, where its plane is along that, the two coefficients, and its speed along the
+# normal.
+PLACE, AIM, AHEAD, WHOLE, TO_COME, WANTED = 0, 3, 6, 7, 8, 9
+FIRST_MIRROR, MIRROR = 10, 9
 DEEP, S_RE, S_IM, P_RE, P_IM, MOVES = range(3, 9)
 LEG_SIZE = FIRST_MIRROR + LOOKS * MIRROR
 #: A way back that has met all its mirrors, and one that is none.
@@ -185,22 +185,33 @@ def _find(places: Floats, count: int, image: Triple) -> int:
 
 @njit(**ACCESS)
 def others_of(images: Images, numbers: Floats, legs: Floats) -> int:
-    """How many images the owners of a packet's objects have at the most, 0 if none has others."""
-    most = 0
+    """Which images the tubes of a packet are to be led back to: the bits of their ranks."""
+    all_wanted = 0
     for lane in range(WIDTH):
-        if numbers[RETURNS + lane] == 0.0:
-            continue
-        owner = int(numbers[OWNER + lane])
+        wanted = 0
+        owner = int(numbers[OWNER + lane]) if numbers[RETURNS + lane] != 0.0 else 0
         first, end = images.firsts[owner], images.firsts[owner + 1]
-        if end - first < 2:
-            continue
-        at = SOURCE if numbers[CHAIN + lane] == MIRRORS else IMAGE
-        image = get_triple(numbers, at + lane)
-        own = _find(images.places[first:end], end - first, image)
-        legs[lane, OWN] = own if own < end - first else -1.0
-        legs[lane, POWER] = _power(numbers, lane)
-        most = max(most, end - first)
-    return most
+        if numbers[RETURNS + lane] != 0.0 and end - first >= 2:
+            at = SOURCE if numbers[CHAIN + lane] == MIRRORS else IMAGE
+            image = get_triple(numbers, at + lane)
+            own = _find(images.places[first:end], end - first, image)
+            for rank in range(own + 1 if own < end - first else 0, end - first):
+                if _is_wanted(images, first + rank, numbers, lane):
+                    wanted |= 1 << rank
+        legs[lane, WANTED] = float(wanted)
+        all_wanted |= wanted
+    return all_wanted
+
+
+@njit(**ACCESS)
+def _is_wanted(images: Images, number: int, numbers: Floats, lane: int) -> bool:
+    """Whether an object faces an image, and its mirrors leave enough."""
+    place, home = get_triple(numbers, HOME + lane), images.places[number]
+    toward = minus((home[0], home[1], home[2]), place)
+    if dot(get_triple(numbers, NORMAL + lane), toward) <= 0.0:
+        return False
+    enough: bool = _power(numbers, lane) * images.shares[number] >= LEAST_PAIR
+    return enough
 
 
 @njit(**ACCESS)
@@ -223,8 +234,7 @@ def look_for_ways(
     for lane in range(WIDTH):
         legs[lane, TO_COME] = NO_WAY
         drop_ray(packet, lane)
-        if numbers[RETURNS + lane] != 0.0:
-            asked = _set_out(view, sender, images, packet, lane, numbers, legs[lane], rank) or asked
+        asked = _set_out(view, sender, images, packet, lane, numbers, legs[lane], rank) or asked
     for _ in range(LOOKS):
         if not asked:
             break
@@ -267,22 +277,17 @@ def _set_out(
     leg: Floats, rank: int,
 ) -> bool:  # fmt: skip
     """Send a ray from an object toward an image, if this tube is to do so."""
-    owner = int(numbers[OWNER + lane])
-    first, end = images.firsts[owner], images.firsts[owner + 1]
-    if end - first < 2 or rank >= end - first or rank <= leg[OWN]:
+    if int(leg[WANTED]) >> rank & 1 == 0:
         return False
-    if leg[POWER] * images.shares[first + rank] < LEAST_PAIR:
-        return False
-    place, home = get_triple(numbers, HOME + lane), images.places[first + rank]
+    number = images.firsts[int(numbers[OWNER + lane])] + rank
+    place, home = get_triple(numbers, HOME + lane), images.places[number]
     image = (home[0], home[1], home[2])
-    if dot(get_triple(numbers, NORMAL + lane), minus(image, place)) <= 0.0:
-        return False
     _put(leg, PLACE, place)
     _put(leg, AIM, image)
     back = minus(image, place)
     leg[AHEAD] = math.sqrt(dot(back, back))
     leg[WHOLE] = numbers[LENGTH + lane] + leg[AHEAD]
-    leg[TO_COME] = float(images.mirrors[first + rank])
+    leg[TO_COME] = float(images.mirrors[number])
     _aim(view.offset, sender.place, packet, lane, leg)
     return True
 

@@ -102,10 +102,16 @@ def pane(index: complex, cosine: float, thickness: float, wavenumber: float) -> 
 
 
 @njit(**ACCESS)
+def roughness(rms: float, cosine: float, wavenumber: float) -> float:
+    """The logarithm of what a rough surface leaves of an amplitude."""
+    phase = 2.0 * wavenumber * rms * cosine
+    return -0.5 * phase * phase
+
+
+@njit(**ACCESS)
 def coherent(rms: float, cosine: float, wavenumber: float) -> float:
     """What a rough surface leaves of an amplitude."""
-    phase = 2.0 * wavenumber * rms * cosine
-    return math.exp(-0.5 * phase * phase)
+    return math.exp(roughness(rms, cosine, wavenumber))
 
 
 @njit(**ACCESS)

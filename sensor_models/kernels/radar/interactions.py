@@ -9,15 +9,13 @@ from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.memory import float32_at
 from sensor_models.kernels.math.rotations import Triple, cross, dot
 from sensor_models.kernels.radar.compiling import CALLED
-from sensor_models.kernels.radar.fields import INDEXED, coherent, pane, polarised, squared
+from sensor_models.kernels.radar.fields import INDEXED, pane, polarised, squared
 from sensor_models.kernels.radar.mirrors import go_on, is_shown, judge, send_over_mirrors
 from sensor_models.kernels.radar.ray_tubes import (
     APART,
-    AZIMUTH,
     BACK_IM,
     BACK_RE,
     DEPTH,
-    ELEVATION,
     EVENTS,
     FIELD_IM,
     FIELD_RE,
@@ -26,15 +24,12 @@ from sensor_models.kernels.radar.ray_tubes import (
     MOST_EVENTS,
     NUMBERS,
     PANE,
-    ROOT_GAIN,
     STACK,
-    STRAIGHT,
     TURNED_IM,
     TURNED_RE,
     Sender,
     get_triple,
     put_triple,
-    root_from_tangents,
 )
 from sensor_models.kernels.radar.reflectors import (
     Plane,
@@ -44,7 +39,6 @@ from sensor_models.kernels.radar.reflectors import (
     zone_room,
 )
 from sensor_models.kernels.radar.scattering import (
-    ARRIVAL,
     AT,
     COSINE,
     DIFFUSELY,
@@ -74,6 +68,7 @@ from sensor_models.kernels.radar.scattering import (
     VELOCITY,
     WAY,
     find_coefficients,
+    gain_back,
     reach_planes,
     reflect,
     send_back,
@@ -114,9 +109,12 @@ def note_facets(
     packet: Packet,
     numbers: Floats,
     entities: Ints,
-) -> int:
-    """Note what facets the tubes of a packet met; how many tubes met one."""
-    last_owner, last_face, found = -1, -1, 0
+) -> tuple[int, bool]:
+    """Note what facets the tubes of a packet met: how many met one, and whether one is special.
+
+    That is a pane's, or on a body.
+    """
+    last_owner, last_face, found, special = -1, -1, 0, False
     plane, material, entity = Plane((0.0, 0.0, 1.0), (0.0, 0.0, 1.0)), 0, 0
     kind = thickness = rms = given = room = 0.0
     index = 0j
@@ -135,6 +133,7 @@ def note_facets(
             kind, index = float(reflectors.kind[material]), reflectors.indices[material]
             rms, given = reflectors.rms[material], reflectors.diffuse[material]
             room = zone_room(reflectors, owner, face, sender.wavenumber)
+            special = special or thickness > 0.0 or view.body_of[owner] >= 0
         put_triple(numbers, NORMAL + lane, plane.normal)
         put_triple(numbers, POINT + lane, plane.point)
         numbers[KIND + lane], numbers[THICKNESS + lane] = kind, thickness
@@ -144,36 +143,24 @@ def note_facets(
         numbers[ROOM + lane], numbers[SIZE + lane] = room, reflectors.sizes[owner]
         near = hit_distance(packet, lane) <= numbers[IN_PANE + lane]
         numbers[INSIDE + lane] = 1.0 if near and numbers[PANE + lane] == owner else 0.0
-    return found
+    return found, special
 
 
 @njit(**ACCESS)
-def answer(view: SceneView, sender: Sender, motions: Floats, numbers: Floats) -> bool:
+def answer(
+    view: SceneView, sender: Sender, motions: Floats, numbers: Floats, special: bool
+) -> bool:
     """Have the tubes of a packet answer, as if the receiver were in sight of all.
 
-    Returns whether anything comes back over mirrors.
+    ``special`` is that of ``note_facets``. Returns whether anything comes back over mirrors.
     """
     reach_planes(sender, numbers)
-    for lane in range(WIDTH):
-        rms = numbers[LEFT + lane]
-        left = coherent(rms, numbers[COSINE + lane], sender.wavenumber) if rms > 0.0 else 1.0
-        numbers[LEFT + lane] = left
-    find_coefficients(numbers)
-    for lane in range(WIDTH):
-        put_triple(numbers, VELOCITY + lane, (0.0, 0.0, 0.0))
-        if numbers[HIT + lane] == 0.0:
-            continue
-        if numbers[THICKNESS + lane] > 0.0:
-            _see_pane(sender, numbers, lane)
-        owner = int(numbers[OWNER + lane])
-        if view.body_of[owner] >= 0:
-            place = get_triple(numbers, AT + lane)
-            put_triple(numbers, VELOCITY + lane, velocity_at(view, motions, owner, place))
-        numbers[ARRIVAL + lane] = numbers[ROOT_GAIN + lane]
-        if numbers[STRAIGHT + lane] == 0.0:
-            azimuth, elevation = numbers[AZIMUTH + lane], numbers[ELEVATION + lane]
-            gain = root_from_tangents(sender.pattern, azimuth, elevation)
-            numbers[ARRIVAL + lane] = gain
+    find_coefficients(sender, numbers)
+    for k in range(3 * WIDTH):
+        numbers[VELOCITY + k] = 0.0
+    if special:
+        _see_special(view, sender, motions, numbers)
+    gain_back(sender, numbers)
     reflect(numbers)
     returns = judge(numbers)
     send_back(sender, numbers)
@@ -182,6 +169,20 @@ def answer(view: SceneView, sender: Sender, motions: Floats, numbers: Floats) ->
     thin_out(sender, numbers)
     tell_sight(numbers)
     return bool(returns)
+
+
+@njit(**ACCESS)
+def _see_special(view: SceneView, sender: Sender, motions: Floats, numbers: Floats) -> None:
+    """Reckon with panes, and with the motion of bodies."""
+    for lane in range(WIDTH):
+        if numbers[HIT + lane] == 0.0:
+            continue
+        if numbers[THICKNESS + lane] > 0.0 and numbers[INSIDE + lane] == 0.0:
+            _see_pane(sender, numbers, lane)
+        owner = int(numbers[OWNER + lane])
+        if view.body_of[owner] >= 0:
+            place = get_triple(numbers, AT + lane)
+            put_triple(numbers, VELOCITY + lane, velocity_at(view, motions, owner, place))
 
 
 @njit(**CALLED)

@@ -22,13 +22,14 @@ from sensor_models.kernels.radar.compiling import CALLED
 from sensor_models.kernels.radar.crossings import (
     AT_LAST,
     LEG_SIZE,
+    MOST_IMAGES,
     TO_COME,
     Images,
     look_for_ways,
     others_of,
     send_over_others,
 )
-from sensor_models.kernels.radar.fields import LEAST_COSINE, pane, side_axis
+from sensor_models.kernels.radar.fields import LEAST_COSINE, pane, side_axis, squared
 from sensor_models.kernels.radar.interactions import (
     answer,
     follow,
@@ -129,6 +130,9 @@ Ints = NDArray[np.int64]
 NEAREST = np.float32(1e-5)
 #: Panes that a way back may lead through.
 MOST_PANES = 6
+#: Power beside that of what is thinned out (``Sender.faint``) which is rounding, 200 dB below the
+#: noise: what mirrors nothing sends its own way back the difference of two equal numbers.
+ROUNDING = 1e-18
 #: Tubes that a cell may be divided into along each side, as a power of two.
 DIVISIONS = 12
 
@@ -310,7 +314,8 @@ def _pass_pane(
 
 @njit(**ACCESS)
 def _deliver(sender: Sender, pages: Pages, page: Ints, numbers: Floats, entities: Ints) -> None:
-    """Write down the paths of a packet."""
+    """Write down the paths of a packet, but for those that are the rounding of nothing."""
+    least = ROUNDING * sender.faint
     for lane in range(WIDTH):
         if numbers[SIGHT + lane] == NOTHING:
             continue
@@ -326,19 +331,19 @@ def _deliver(sender: Sender, pages: Pages, page: Ints, numbers: Floats, entities
             if askew != 0j:
                 straight += askew * send_askew(sender, numbers, lane)
             length, speed = numbers[TOTAL + lane], numbers[SPEED + lane]
-            if straight != 0j or stray != 0j:
+            if squared(straight) > least or stray != 0j:
                 note(pages, page, straight + stray, length, speed, out, back, entity)
             if bent:  # the other way round
                 other = stray + straight if numbers[TWICE + lane] != 0.0 else stray
-                if other != 0j:
+                if squared(other) > least:
                     note(pages, page, other, length, speed, back, out, entity)
         if numbers[RETURNS + lane] != 0.0:
             over = complex(numbers[OVER_RE + lane], numbers[OVER_IM + lane])
             length, speed = numbers[OVER_TOTAL + lane], numbers[OVER_SPEED + lane]
-            if over != 0j:
+            if squared(over) > least:
                 note(pages, page, over, length, speed, out, out, entity)
         own = complex(numbers[OWN_RE + lane], numbers[OWN_IM + lane])
-        if bent and own != 0j:
+        if bent and squared(own) > least:
             length, speed = 2.0 * numbers[LENGTH + lane], numbers[OWN_SPEED + lane]
             note(pages, page, own, length, speed, out, out, entity)
 
@@ -350,8 +355,9 @@ def _cross_mirrors(
 ) -> None:  # fmt: skip
     """Write down the ways of a packet that come back over other mirrors, and those ways round."""
     numbers, legs = room.tubes, room.legs
-    for rank in range(others_of(images, numbers, legs)):
-        if not look_for_ways(
+    wanted = others_of(images, numbers, legs)
+    for rank in range(MOST_IMAGES):
+        if wanted >> rank & 1 == 0 or not look_for_ways(
             view, sender, reflectors, motions, images, room.looking, numbers, legs, rank
         ):
             continue
@@ -383,9 +389,12 @@ def _trace_packet(
     of a whole yard took a seventh less than as rays that have nothing to do with each other.
     """
     trace_quickly(view, room.packet, True)
-    if note_facets(view, sender, reflectors, room.packet, room.tubes, room.entities) == 0:
+    found, special = note_facets(
+        view, sender, reflectors, room.packet, room.tubes, room.entities
+    )  # fmt: skip
+    if found == 0:
         return False
-    returns = answer(view, sender, motions, room.tubes)
+    returns = answer(view, sender, motions, room.tubes, special)
     asked = False
     for lane in range(WIDTH):
         asked = asked or room.tubes[SIGHT + lane] == TO_BE_SEEN

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
+from sensor_models.kernels.math.decay import LOWEST, decayed
 from sensor_models.kernels.math.rotations import Triple, cross, dot, minus, plus, times
 from sensor_models.kernels.radar.compiling import CALLED
 from sensor_models.kernels.radar.fields import (
@@ -20,6 +21,7 @@ from sensor_models.kernels.radar.fields import (
     mirrored,
     polarised,
     reflection,
+    roughness,
     side_axis,
     squared,
     weights_of,
@@ -52,6 +54,7 @@ from sensor_models.kernels.radar.ray_tubes import (
     half_tangents,
     looking,
     put_triple,
+    root_from_tangents,
 )
 from sensor_models.kernels.radar.simd import single_cosine_and_sine
 from sensor_models.kernels.tracing.embree import WIDTH
@@ -139,8 +142,14 @@ def reach_planes(sender: Sender, numbers: Floats) -> None:
 
 
 @njit(**CALLED)
-def find_coefficients(numbers: Floats) -> None:
-    """r_s and r_p of surfaces, and their diffuse reflectance; LEFT is what roughness leaves."""
+def find_coefficients(sender: Sender, numbers: Floats) -> None:
+    """r_s and r_p of surfaces, their diffuse reflectance, and what their roughness leaves.
+
+    Its exponential is that of ``math.decay``, as the standard library's is a call.
+    """
+    for lane in range(WIDTH):
+        depth = roughness(numbers[LEFT + lane], numbers[COSINE + lane], sender.wavenumber)
+        numbers[LEFT + lane] = decayed(max(depth, LOWEST))
     for lane in range(WIDTH):
         index = complex(numbers[INDEX_RE + lane], numbers[INDEX_IM + lane])
         r_s, r_p = reflection(index, numbers[COSINE + lane])
@@ -233,6 +242,22 @@ def send_back(sender: Sender, numbers: Floats) -> None:
         mine = area * strong * math.sqrt(wide * numbers[COSINE + lane]) / length
         c, s = single_cosine_and_sine(numbers[OTHER_DRAW + lane])
         numbers[OWN_RE + lane], numbers[OWN_IM + lane] = mine * c, mine * s
+
+
+@njit(**CALLED)
+def gain_back(sender: Sender, numbers: Floats) -> None:
+    """Set the root of the antenna's gain where what tubes send straight back comes from."""
+    any_bent = False
+    for lane in range(WIDTH):
+        numbers[ARRIVAL + lane] = numbers[ROOT_GAIN + lane]
+        any_bent = any_bent | (numbers[STRAIGHT + lane] == 0.0)
+    if not any_bent:
+        return
+    for lane in range(WIDTH):
+        azimuth, elevation = numbers[AZIMUTH + lane], numbers[ELEVATION + lane]
+        bent = root_from_tangents(sender.pattern, azimuth, elevation)
+        straight = numbers[STRAIGHT + lane] != 0.0
+        numbers[ARRIVAL + lane] = numbers[ROOT_GAIN + lane] if straight else bent
 
 
 @njit(**CALLED)

@@ -58,10 +58,17 @@ from sensor_models.kernels.radar.pages import (
     PATH_OUT_Y,
     PATH_OUT_Z,
     PATH_RE,
+    PATH_SIZE,
     PATH_SPEED,
     Pages,
 )
-from sensor_models.kernels.radar.simd import BYTES, add_eight, add_eight_to_both, mix_eight
+from sensor_models.kernels.radar.simd import (
+    BYTES,
+    add_eight,
+    add_eight_to_both,
+    fetch,
+    mix_eight,
+)
 from sensor_models.kernels.radar.windows import REACH, WEIGHTS, from_table
 from sensor_models.kernels.tracing.packets import ACCESS
 from sensor_models.kernels.tracing.rays import claim
@@ -75,6 +82,8 @@ Cube = NDArray[np.complex128]
 #: Cells of range in a block, and with what blocks reach into their neighbours.
 BLOCK = 8
 SPAN = BLOCK + 2 * REACH
+#: Paths that are fetched before they are counted.
+AHEAD = 32
 #: Directions that the strongest paths are told apart by, along y and z each.
 SECTORS = 16
 
@@ -102,7 +111,9 @@ def count_paths(
     while place < len(order):
         page = order[place]
         counts[place, :] = 0
+        first, size = pages.numbers[page].ctypes.data, 8 * PATH_SIZE
         for path in range(pages.used[page, 2]):
+            fetch(first + size * (path + AHEAD))
             blocks[place, path] = _block(wave, pages.numbers[page, path])
         for path in range(pages.used[page, 2]):
             counts[place, blocks[place, path]] += 1

@@ -239,10 +239,12 @@ def _sensor(name: str, table: Mapping[str, Any]) -> SensorRule:
     from sensor_models import catalog
 
     kind = table["sensor"]
-    seeing = [n for n in catalog.names() if catalog.spec_of(n).frames is not None]
+    if kind not in catalog.names() or catalog.spec_of(kind).frames is None:
+        seeing = [n for n in catalog.names() if catalog.spec_of(n).frames is not None]
+        _one_of(f"sensors.{name}.sensor", kind, seeing)  # only now is it worth to import them all
     return SensorRule(
         name,
-        _one_of(f"sensors.{name}.sensor", kind, seeing),
+        kind,
         str(table.get("preset", "")),
         dict(table.get("parameters", {})),
     )

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from sensor_models.core.frames import multiply_quaternions
 from sensor_models.core.placement import quaternion_of
 from sensor_models.core.quantities import ParameterError
-from sensor_models.scene.materials import material_library
 from sensor_models.scene.model import Material, Scene
 from sensor_models.scene.tracing import RayScene
 from sensor_models.scene.weather import absorption_by_visibility
@@ -68,8 +67,7 @@ class Drawer:
         self._home = np.array(
             [[*body.position, *body.orientation] for body in self._scene.bodies], float
         ).reshape(-1, 7)
-        library = {m.name: m for m in self._scene.materials} | dict(material_library())
-        self._materials = _known_materials(description, self._scene, library)
+        self._materials = _known_materials(description, self._scene)
         for name in description.bodies:
             self._body(f"bodies.{name}", name)
         rules = {"pose": description.pose.on}
@@ -226,9 +224,13 @@ class Drawer:
         return bool(2 * inner.sum() <= len(probes))
 
 
-def _known_materials(
-    description: Description, scene: Scene, library: dict[str, Material]
-) -> dict[str, list[Material]]:
+def _known_materials(description: Description, scene: Scene) -> dict[str, list[Material]]:
+    if not description.materials:
+        return {}
+    # Importing this takes as long as to make ten samples, and each worker does so.
+    from sensor_models.scene.materials import material_library
+
+    library = {m.name: m for m in scene.materials} | dict(material_library())
     own = [material.name for material in scene.materials]
     found = {}
     for name, others in description.materials.items():

@@ -3,57 +3,35 @@
 A kind of sensor is taught here by one function, which makes a ``Taker`` of its parameters. Noise
 goes by the number of the sample, as that of frames by the number of the frame.
 
+A worker imports what its sensors need and no more: all of them together take as long as a hundred
+samples of one.
+
 A taker writes what it can over what it took before, so its arrays last until it takes the next.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models import catalog
-from sensor_models.camera.ccd.camera import CcdCamera
-from sensor_models.camera.ccd.sensor import ccd_camera_of
 from sensor_models.camera.depth.camera import DepthCamera, Frame
 from sensor_models.camera.depth.sensor import camera_of
 from sensor_models.core.clock import SamplingParameters
-from sensor_models.core.frames import (
-    MountParameters,
-    matrix_from_quaternion,
-)
+from sensor_models.core.frames import MountParameters
 from sensor_models.core.named import named_parameters
 from sensor_models.core.placement import PlacementParameters, placed
 from sensor_models.core.quantities import ParameterError
 from sensor_models.core.spec import Groups
-from sensor_models.kernels.camera.ways import Lens
 from sensor_models.lidar.lidar import Lidar
 from sensor_models.lidar.sensor import lidar_of
 from sensor_models.presets import load_preset
-from sensor_models.radar.cone import ConeRadar
-from sensor_models.radar.obstacles import Obstacles, obstacles_of
-from sensor_models.radar.parameters import ConeParameters, RadarModel
-from sensor_models.radar.ray_traced import Motion, RayTracedRadar
-from sensor_models.radar.ray_traced_sensor import parameters_of, row_of
-from sensor_models.radar.readings import Detection
-from sensor_models.radar.sensor import row_of as row_of_cone
-from sensor_models.radar.targets import Detector
 from sensor_models.scene.tracing import RayScene
-from sensor_models.sight.mount import Pose, pose_of
 from sensor_models.tools.datasets.boxes import Eye
 from sensor_models.tools.datasets.description import SensorRule
-from sensor_models.waveform.named import waveform_lidar_of
 
 Floats = NDArray[np.float64]
-
-#: The name of the targets of a radar, and what is known of each.
-TARGETS = "targets"
-TARGET = np.dtype(
-    [(own.name, "<i4" if own.type in (int, "int") else "<f8") for own in fields(Detection)]
-)
-#: How far a camera that sees light looks for what is alone, m.
-FAR = 1e6
 
 
 class Taken(NamedTuple):
@@ -110,81 +88,6 @@ class LidarTaker:
         return Taken({"points": cloud.pack()})
 
 
-@dataclass(frozen=True)
-class PictureEye:
-    """The pixels of a camera that sees light, by the rays through their middles."""
-
-    axes: Floats
-    lens: Lens
-    mount: MountParameters
-    reach: float = FAR
-
-    def sensor_pose(self, body: Floats) -> Pose:
-        """See ``boxes.Eye``."""
-        return pose_of(self.mount, body)
-
-
-class PictureTaker:
-    """A camera that sees light, with entities, labels and distances."""
-
-    def __init__(self, own: CcdCamera, mount: MountParameters) -> None:
-        self._own, self.largest = own, own.largest
-        self._eye = PictureEye(own.axes(), own.flow_lens(), mount)
-        self.camera: Eye | None = self._eye
-
-    def take(self, rays: RayScene, pose: Floats, _bodies: Floats, number: int) -> Taken:
-        """See ``Taker``."""
-        place, turn = self._eye.sensor_pose(pose)
-        matrix = matrix_from_quaternion(np.array(turn))
-        seen = self._own.expose(rays, np.concatenate([matrix.ravel(), place])[None], number)
-        colors = self._own.colors(seen.light, self._own.day(rays))
-        numbers, _ = self._own.develop(rays.pool, seen.light, number, colors=colors)
-        image = numbers.astype(np.uint8) if self._own.largest <= 255 else numbers
-        ids = {"entity": seen.entity, "label": seen.label, "distance": seen.distance}
-        return Taken({"image": image, **ids}, seen.entity)
-
-
-class ConeTaker:
-    """A cone radar. A sample has no frame before it, so no target has a speed."""
-
-    camera: Eye | None = None
-    largest = 0
-
-    def __init__(self, radar: ConeRadar) -> None:
-        self._radar = radar
-        self._obstacles: Obstacles | None = None
-
-    def take(self, rays: RayScene, pose: Floats, bodies: Floats, _number: int) -> Taken:
-        """See ``Taker``."""
-        own = self._radar.parameters
-        if self._obstacles is None:  # looks change, surfaces do not
-            self._obstacles = obstacles_of(rays.scene, own.obstacles, own.ignored)
-        self._radar.reset()
-        found = self._radar.detect(self._obstacles, pose, bodies, 0.0)
-        rows = [row_of_cone(target) for target in found.targets]
-        return Taken({TARGETS: np.array(rows, TARGET)})
-
-
-class RadarTaker:
-    """A ray-traced radar, at rest as all else is."""
-
-    camera: Eye | None = None
-    largest = 0
-
-    def __init__(self, radar: RayTracedRadar, mount: MountParameters) -> None:
-        self._radar, self._mount = radar, ConeRadar(mount=mount)
-        self._detector = Detector(radar.parameters, radar.radio)
-
-    def take(self, rays: RayScene, pose: Floats, bodies: Floats, number: int) -> Taken:
-        """See ``Taker``."""
-        place = self._mount.sensor_pose(pose)
-        still = np.zeros((len(bodies), 6))
-        motion = Motion(place[:3], place[3:], np.zeros(3), bodies, still)
-        image = self._radar.image(rays, motion, number)
-        rows = [row_of(target) for target in self._detector.targets(rays, image)]
-        return Taken({TARGETS: np.array(rows, TARGET)})
-
-
 def _camera(rule: SensorRule, parameters: Groups) -> Taker:
     return CameraTaker(camera_of(parameters, _seed(parameters), rule.name))
 
@@ -195,16 +98,27 @@ def _lidar(rule: SensorRule, parameters: Groups) -> Taker:
 
 
 def _waveform(rule: SensorRule, parameters: Groups) -> Taker:
+    from sensor_models.waveform.named import waveform_lidar_of
+
     rate = parameters.of(SamplingParameters).sample_rate
     return LidarTaker(waveform_lidar_of(parameters, rule.name), rate)
 
 
 def _picture(rule: SensorRule, parameters: Groups) -> Taker:
+    from sensor_models.camera.ccd.sensor import ccd_camera_of
+    from sensor_models.tools.datasets.pictures import PictureTaker
+
     own = ccd_camera_of(parameters, _seed(parameters), rule.name)
     return PictureTaker(own, _mount(rule, parameters))
 
 
 def _radar(rule: SensorRule, parameters: Groups) -> Taker:
+    from sensor_models.radar.cone import ConeRadar
+    from sensor_models.radar.parameters import ConeParameters, RadarModel
+    from sensor_models.radar.ray_traced import RayTracedRadar
+    from sensor_models.radar.ray_traced_sensor import parameters_of
+    from sensor_models.tools.datasets.radars import ConeTaker, RadarTaker
+
     mount = _mount(rule, parameters)
     if parameters.of(ConeParameters).model == RadarModel.cone:
         return ConeTaker(ConeRadar(parameters.of(ConeParameters), mount))

@@ -131,3 +131,28 @@ def test_the_border_is_that_of_the_ground() -> None:
 def test_beside_all_ground_there_is_no_height() -> None:
     assert np.isnan(SOLIDS.height_at(121.0, 0.0))
     assert SOLIDS.height_at(120.0, -120.0) == SOLIDS.terrains[0].height_at(120.0, -120.0)
+
+
+def test_solids_are_found_once_for_a_scene_however_often_it_is_loaded() -> None:
+    assert solids_of(load_scene("yard")) is SOLIDS
+
+
+def test_a_scene_that_differs_in_anything_solid_has_solids_of_its_own() -> None:
+    instance = YARD.instances[-1]
+    moved = instance.transform.copy()
+    moved[0, 3] += 1e-3
+    number, asphalt = instance.mesh, [m.name for m in YARD.materials].index("asphalt")
+    meshes, materials = list(YARD.meshes), list(YARD.materials)
+    meshes[number] = replace(meshes[number], vertices=1.001 * meshes[number].vertices)
+    materials[asphalt] = replace(materials[asphalt], name="leaf")
+    others = [
+        replace(YARD, instances=(*YARD.instances[:-1], replace(instance, transform=moved))),
+        replace(YARD, instances=(*YARD.instances[:-1], replace(instance, name="other"))),
+        replace(YARD, instances=YARD.instances[:-1]),
+        replace(YARD, meshes=tuple(meshes)),
+        replace(YARD, materials=tuple(materials)),
+        replace(YARD, bodies=tuple(replace(b, name=f"{b.name} 2") for b in YARD.bodies)),
+    ]
+    assert len({id(solids_of(scene)) for scene in [YARD, *others]}) == 1 + len(others)
+    darker = replace(YARD, gravity=(0.0, 0.0, -1.6))  # which is not of the solids
+    assert solids_of(darker) is solids_of(YARD)

@@ -16,6 +16,7 @@ from sensor_models.radar.ray_parameters import (
 )
 from sensor_models.radar.ray_traced import Motion, RayTracedRadar
 from sensor_models.radar.surfaces import CONCRETE, GLASS, itu_index, pane_thickness
+from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.model import Material, Mesh, SurfaceKind, SurfaceParameters
 from sensor_models.scene.tracing import RayScene
 from tests import radar_range as range_
@@ -424,3 +425,30 @@ def test_a_post_needs_narrow_tubes_across_alone() -> None:
         for spacing in (0.02, 0.003)
     )
     assert decibel(np.mean(between) / np.mean(fine_between)) == pytest.approx(0.0, abs=1.0)
+
+
+def test_no_path_is_the_rounding_of_what_is_nothing() -> None:
+    """Surfaces that mirror nothing send their own way back the difference of equal numbers.
+
+    With noise, no such path is written down.
+    """
+    small = FieldParameters(azimuth=0.4, elevation=0.1)
+    coarse = TubeParameters(angle=0.01, spacing=0.2)
+    found_powers = {}
+    with RayScene(load_scene("yard"), threads=1) as rays:
+        bodies = np.array([[*body.position, *body.orientation] for body in rays.scene.bodies])
+        still = np.zeros(3), np.zeros((len(bodies), 6))
+        motion = Motion(np.array([0.0, 0.0, 1.0]), np.eye(4)[0], still[0], bodies, still[1])
+        for noise in (True, False):
+            own = RayTracedParameters(
+                fov=small, rays=coarse, tracing=TracingParameters(noise=noise)
+            )
+            radar = RayTracedRadar(own)
+            numbers = radar.trace(rays, motion, 0).numbers
+            found_powers[noise] = (numbers[:, :2] ** 2).sum(axis=1)
+    faint = 0.01 * radar.radio.noise
+    assert len(found_powers[True]) > 1000
+    assert found_powers[True].min() > 1e-18 * faint
+    left_out = found_powers[False][found_powers[False] <= 1e-18 * faint]
+    assert len(left_out) > 10, "there is rounding to be left out"
+    assert np.sqrt(left_out).sum() ** 2 < 1e-9 * faint, "even if all were in phase"

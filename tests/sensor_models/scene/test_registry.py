@@ -20,6 +20,7 @@ from sensor_models.scene.registry import (
     SceneHandleError,
     attach,
     open_scene,
+    share_scene,
 )
 from tests.rail_scene import FIELD, write_rail
 
@@ -300,3 +301,61 @@ def use(descriptor: int) -> None:
     import fcntl
 
     fcntl.flock(descriptor, fcntl.LOCK_SH)
+
+
+# ---- scenes that nobody moves --------------------------------------------------------------------
+
+
+def test_all_who_name_the_same_files_share_a_scene(shared: Path, manifest: Path) -> None:
+    with share_scene(manifest) as first, share_scene(manifest.parent) as second:
+        assert first.number == second.number
+        assert first.scene is second.scene
+        assert first.rays() is second.rays()
+        with open_scene(manifest) as moved:  # the one of an Environment is another
+            moved.move(1.0, states_at(3.0))
+            assert moved.number != first.number
+            assert first.states().bodies[0, 0] == moved.scene.bodies[0].position[0] != 3.0
+
+
+def test_nobody_can_move_a_scene_that_is_shared(shared: Path, manifest: Path) -> None:
+    with share_scene(manifest) as world, pytest.raises(SceneHandleError, match="moved only by"):
+        world.move(1.0, states_at(3.0))
+
+
+def test_a_shared_scene_is_there_until_its_last_user_has_left(shared: Path, manifest: Path) -> None:
+    first, second = share_scene(manifest), share_scene(manifest)
+    first.close()
+    assert attach(second.number).scene is second.scene
+    number = second.number
+    second.close()
+    gc.collect()
+    with pytest.raises(SceneHandleError):
+        attach(number)
+    with share_scene(manifest) as later:
+        assert later.number != number
+
+
+def test_a_scene_whose_files_have_changed_is_read_anew(shared: Path, manifest: Path) -> None:
+    with share_scene(manifest) as before:
+        manifest.write_text(manifest.read_text() + "\n# another line\n")
+        with share_scene(manifest) as after, share_scene(manifest) as third:
+            assert after.number != before.number
+            assert third.number == after.number
+
+
+def test_threads_that_ask_at_once_share_a_scene(shared: Path, manifest: Path) -> None:
+    handles: list[SceneHandle] = []
+    ready = threading.Barrier(8)
+
+    def ask() -> None:
+        ready.wait()
+        handles.append(share_scene(manifest))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({handle.number for handle in handles}) == 1
+    for handle in handles:
+        handle.close()

@@ -13,7 +13,7 @@ from sensor_models.core.frames import MountParameters
 from sensor_models.scene.tracing import RayScene
 from sensor_models.tools.datasets.boxes import Boxes
 from sensor_models.tools.datasets.dataset import make_dataset, make_samples
-from sensor_models.tools.datasets.sensing import PictureEye
+from sensor_models.tools.datasets.pictures import PictureEye
 from sensor_models.tools.workers.local import LocalPool
 from tests.sensor_models.tools.datasets.test_boxes import POSE, cubes
 
