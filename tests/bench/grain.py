@@ -6,7 +6,8 @@ and of materials as far as they are ``INSIDE`` pixels from what is not of them. 
 
 ``python -m tests.bench.grain 0`` to ``5`` does the same in some seconds for one of ``CUTS``, parts
 of that picture where grain shows: cars, leaves, walls in shade, panes. The truth has 512 rays then,
-and the mean light of the part with sharing over that of the truth is told as well.
+and the mean light of the part with sharing over that of the truth is told as well. A second number
+is ``light.rays`` of the picture with sharing, 16 else.
 """
 
 import sys
@@ -93,11 +94,11 @@ def cut_of(cut: tuple[int, int, int, int], light: LightParameters) -> CcdCamera:
     return camera
 
 
-def grain_in(cut: tuple[int, int, int, int]) -> tuple[float, float, float]:
+def grain_in(cut: tuple[int, int, int, int], count: int = 16) -> tuple[float, float, float]:
     """In a part of the picture: grain with shared light and without, and the ratio of the means."""
     pose, (left, top, width, height) = looking(EYE, TARGET), cut
     with RayScene(load_scene("yard")) as rays:
-        whole = camera_of(SIZE, LightParameters(sharing=Sharing.neighbours))
+        whole = camera_of(SIZE, LightParameters(rays=count, sharing=Sharing.neighbours))
         seen = whole.expose(rays, pose, 1).light
         colors = whole.colors(seen, whole.day(rays))
         time = whole.auto_exposure().goal(whole.level_rate(seen, colors))
@@ -136,7 +137,8 @@ def inside(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def main() -> None:
     """Write the table, or what one of the parts has."""
     if len(sys.argv) > 1:
-        print("{:.2f} {:.2f} {:.4f}".format(*grain_in(CUTS[int(sys.argv[1])])), flush=True)
+        cut, *count = map(int, sys.argv[1:])
+        print("{:.2f} {:.2f} {:.4f}".format(*grain_in(CUTS[cut], *count)), flush=True)
         return
     for name, (shared, alone) in grain(SIZE).items():
         print(f"{name or 'whole picture':20s} {shared:6.2f} {alone:6.2f}", flush=True)
