@@ -202,8 +202,7 @@ def load_packages(resources: str, manifest: dict[str, str]) -> str:
         package = importlib.import_module(prefix + name)
         if is_shared:
             check_digest(package, manifest.get(name))
-        # A host's own packages have more than FMUs carry: commands, for example.
-        add_place(package, os.path.join(resources, name), first=bool(prefix))
+        add_place(package, os.path.join(resources, name))
     return prefix
 
 
@@ -302,14 +301,14 @@ vars(IMPORTLIB)["__getattr__"] = functools.partial(getattr, importlib)
 vars(IMPORTLIB)["import_module"] = import_module_at_home
 
 
-def add_place(package: ModuleType, folder: str, *, first: bool = True) -> None:
+def add_place(package: ModuleType, folder: str) -> None:
     """Let a loaded package and its subpackages find later imports in this FMU, too."""
     root = package.__name__
     for name, module in list(sys.modules.items()):
         if (name == root or name.startswith(root + ".")) and hasattr(module, "__path__"):
             place = os.path.join(folder, *name[len(root) :].split(".")[1:])
             known = [p for p in module.__path__ if p != place and os.path.isdir(p)]
-            module.__path__[:] = [place, *known] if first else [*known, place]
+            module.__path__[:] = [place, *known]
 
 
 def load_class(manifest: dict[str, str], resources: str, home: str) -> Any:
