@@ -67,18 +67,20 @@ def _source_of(name: str) -> Source:
 class Models(Mapping[str, type[FmuBase]]):
     """The FMU classes of the project by name; one is imported when it is looked up."""
 
-    _names = sorted([*catalog.names(), *OTHERS])
-
     def __getitem__(self, name: str) -> type[FmuBase]:
-        if name not in self._names:
+        if name not in self._names():
             raise KeyError(name)
         return _source_of(name).model
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
+        return iter(self._names())
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._names())
+
+    @staticmethod
+    def _names() -> list[str]:
+        return sorted([*catalog.names(), *OTHERS])
 
 
 def fmu_class(module: ModuleType) -> type[FmuBase]:

@@ -92,7 +92,9 @@ class InputReader:
         if spec.sees:
             name = parameters.by_name().get(SCENE)
             # An empty name is an error if a scene is needed; otherwise it stands for no scene.
-            self._scenes = SceneUse(name if spec.needs_scene else name or None)
+            ports = spec.messages
+            moves = ports is not None and bool(ports.inputs) and ports.wanted(parameters)
+            self._scenes = SceneUse(name if spec.needs_scene else name or None, moves=moves)
 
     def read(self, before: KnownInputs | None) -> tuple[Vector, KnownInputs]:
         """The state of body or joint, in a copy, and the held inputs as they are set now.

@@ -56,12 +56,12 @@ class SceneUse:
     """Opens the scenes that handles stand for.
 
     The handle 0 stands for the named scene, or for none if no name is given; all sensors of a
-    process that name the same one share it. A scene stays open until it is closed or no longer
-    referred to.
+    process that name the same one share it, but for those that move its bodies (``moves``). A scene
+    stays open until it is closed or no longer referred to.
     """
 
-    def __init__(self, name: str | None = None) -> None:
-        self._name = name
+    def __init__(self, name: str | None = None, *, moves: bool = False) -> None:
+        self._name, self._moves = name, moves
 
     @property
     def chosen(self) -> bool:
@@ -80,6 +80,8 @@ class SceneUse:
         if number == 0 and self._name is None:
             return None
         # Importing this takes half a second, and few of the sensors that may have a scene need it.
-        from sensor_models.scene.registry import attach, share_scene
+        from sensor_models.scene.registry import attach, open_scene, share_scene
 
-        return share_scene(self._name or "") if number == 0 else attach(number)
+        if number != 0:
+            return attach(number)
+        return open_scene(self._name or "") if self._moves else share_scene(self._name or "")

@@ -76,7 +76,8 @@ def test_a_name_is_a_built_in_scene_whatever_lies_in_the_working_directory(
     assert manifest_path(Path("yard")) == tmp_path / "yard" / "scene.toml"
 
 
-def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
+def test_an_unknown_name_is_refused_with_the_known_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sensor_models, "__path__", [str(ROOT / "sensor_models")])
     known = "bush_and_wall, corridor, crossing, radar_range, street_canyon, targets, yard"
     with pytest.raises(SceneError, match=rf"'yrad'.*{known}"):
         scene_folder("yrad")
