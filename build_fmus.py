@@ -42,6 +42,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 
@@ -297,16 +298,22 @@ def build(
         carriers = carriers_of(wanted, contents, Path(folder))
         digest = sensor_models.SOURCE_DIGEST
         kernels = carry(carriers, digest, chosen, tuple(libraries), KERNELS, progress.say)
+    for name, own in kernels.items():
+        contents[name] |= {f"resources/{place}": content for place, content in own.items()}
+    carrying = Standalone(KERNELS, progress.say) if standalone else None
+
+    def finished(source: Source) -> Path:
+        resources = contents[source.model.model_name]
+        if carrying is not None:
+            resources = carrying.resources(source, resources)
+        return write_fmu(source, libraries, resources, output, interface, faults)
+
     files = []
-    for number, source in enumerate(wanted, 1):
-        name = source.model.model_name
-        own = {f"resources/{place}": content for place, content in kernels[name].items()}
-        resources = contents[name] | own
-        if standalone:
-            resources = Standalone(KERNELS, progress.say).resources(source, resources)
-        files.append(write_fmu(source, libraries, resources, output, interface, faults))
-        size = files[-1].stat().st_size / 1e6
-        progress.keep(f"[{number}/{len(wanted)}] {files[-1]} ({size:.1f} MB)")
+    # A standalone FMU is run in processes of its own, for half a minute.
+    with ThreadPoolExecutor(os.cpu_count() if standalone else 1) as pool:
+        for number, file in enumerate(pool.map(finished, wanted), 1):
+            files.append(file)
+            progress.keep(f"[{number}/{len(wanted)}] {file} ({file.stat().st_size / 1e6:.1f} MB)")
     return files
 
 

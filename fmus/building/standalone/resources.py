@@ -21,6 +21,7 @@ import json
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +51,9 @@ HERE = Path(__file__).parent
 
 #: The files that decide what is carried.
 DECIDING = ("../exercise.py", "interpreter.py", "startup.py", "linear_algebra.py", "blas.c")
+
+#: The variable that says where scenes are kept is the process's, and several are made at once.
+_keeping = threading.Lock()
 
 #: Python without the files by which packages get imported at its start.
 ALONE = ("-S", "-s")
@@ -263,8 +267,8 @@ def digest_files() -> Iterator[tuple[str, bytes]]:
 
 def kept_scenes(manifests: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
     """Scenes in the form in which they are kept after they were read."""
-    before = os.environ.get(DIRECTORY_VARIABLE)
-    with tempfile.TemporaryDirectory() as folder:
+    with _keeping, tempfile.TemporaryDirectory() as folder:
+        before = os.environ.get(DIRECTORY_VARIABLE)
         os.environ[DIRECTORY_VARIABLE] = folder
         try:
             for manifest in manifests:
