@@ -65,7 +65,10 @@ Task = tuple[str, list[Export]]
 
 @dataclass(frozen=True)
 class Carrier:
-    """An FMU that is to carry its kernels: where its resources are, if they are unpacked."""
+    """An FMU that is to carry its kernels: the place of its resources, and their digest.
+
+    They are unpacked there if something of them is read or run (``declaring``).
+    """
 
     name: str
     resources: Path
