@@ -235,6 +235,19 @@ def look_around(
 
 
 @njit(**ACCESS)
+def look_by_draws(view: SceneView, points: Points, probe: Probe, index: int) -> None:
+    """Send a ray from each point, by the draws that it has."""
+    own = points.spread
+    look_by_cosine(own, probe.packet, index)
+    if own[BASES] == 0.0:
+        look_off_tops(points, probe.packet, index)
+    for lane in range(WIDTH):
+        probe.packet.words[VALID + lane] = -1 if own[WEIGHT + lane] > 0.0 else 0
+        probe.rows[NEAREST + lane] = own[LEAST + lane]
+    send_all(view, probe)
+
+
+@njit(**ACCESS)
 def weigh_by_tables(path: Path, points: Points, packet: Packet) -> None:
     """Weigh rays of the cosine law by the shapes of tables: π g, which is 1 for a matt one."""
     own, rays = points.spread, packet.doubles

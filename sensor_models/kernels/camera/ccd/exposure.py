@@ -32,12 +32,14 @@ from sensor_models.kernels.camera.ccd.meetings import (
     met_at_once,
     sort_out,
 )
+from sensor_models.kernels.camera.ccd.nets import choose_words, interleaved
 from sensor_models.kernels.camera.ccd.points import (
     ALONG_OF,
     CELL_OF,
     DRAW_OF,
     LENGTH_OF,
     MATERIAL_OF,
+    NET_OF,
     NORMAL_OF,
     PIXEL_OF,
     PLACE_OF,
@@ -57,6 +59,7 @@ from sensor_models.kernels.camera.ccd.shading import (
 )
 from sensor_models.kernels.camera.ccd.shared import (
     BASES,
+    CHANGES,
     OWN_SHARE,
     SIDE,
     SPOT,
@@ -67,6 +70,7 @@ from sensor_models.kernels.camera.ccd.shared import (
 )
 from sensor_models.kernels.camera.ccd.shots import (
     MOST_NODES,
+    MOST_SAMPLES,
     NODE_BITS,
     SAMPLE_BITS,
     Picture,
@@ -118,6 +122,8 @@ Floats = NDArray[np.float64]
 
 #: Tiles that a thread claims at once.
 CHUNK = 16
+#: Bits of the number of a place in a picture, before those of the ray of its pixel.
+NET_BITS = 22
 
 
 class Workspace(NamedTuple):
@@ -215,6 +221,8 @@ def take_shared(
     points, spot = workspace.shading.points, workspace.spot
     pixel = points.ids[place, PIXEL_OF]
     down, across = pixel // shot.columns, pixel % shot.columns
+    sample = points.ids[place, DRAW_OF] >> NODE_BITS & (MOST_SAMPLES - 1)
+    points.ids[place, NET_OF] = interleaved(down, across) + (sample << NET_BITS)
     material = points.ids[place, MATERIAL_OF]
     surface = surface_at(light.surfaces, material)
     points.numbers[place, SHARE_OF] = meeting.weight
@@ -223,13 +231,19 @@ def take_shared(
     points.numbers[place, SHARE_OF] *= OWN_SHARE
     coated = surface[SURFACE_KIND] != LAMBERT
     size, least = SIDE * shot.cell * meeting.optical, OWN_SHARE * light.rays
+    changes = changes_top = 0.0
     if points.ids[place, DRAW_OF] & (MOST_NODES - 1) == 0:  # those in mirrors share no rays
         points.numbers[place, CELL_OF] = size
+        changes, changes_top = CHANGES
     coat, lobe = (material + 1, math.sqrt(surface[SLOPE_SQUARED])) if coated else (0, 0.0)
     put_spot(spot, meeting.place, meeting.normal, size, coat, lobe)
-    points.known[place] = look_up(records, down, across, BASES, least, spot, points.around[place])
+    points.known[place] = look_up(
+        records, down, across, BASES, least, changes, spot, points.around[place]
+    )
     if coated:
-        points.shown[place] = look_up(records, down, across, TOPS, least, spot, points.onto[place])
+        points.shown[place] = look_up(
+            records, down, across, TOPS, least, changes_top, spot, points.onto[place]
+        )
 
 
 @njit(**ACCESS)
@@ -478,6 +492,7 @@ def expose(
     """
     sink = Sink(picture.light, shot.response, shot.samples)
     workspace, pose = new_workspace(len(light.sun), len(light.base)), shot.poses[0].copy()
+    choose_words(light, workspace.shading.net)
     total = tiles_of(shot)
     first = claim(claims) * CHUNK
     while first < total:

@@ -16,13 +16,18 @@ numbers of Vegdahl 2021; Ahmed and Wonka 2020 for numbers by places.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sensor_models.kernels.camera.ccd.lights import Light
 from sensor_models.kernels.compiling import njit
+from sensor_models.kernels.math.philox import block
 from sensor_models.kernels.tracing.packets import ACCESS
 
 WORD = np.uint64(0xFFFFFFFF)
 ONE = np.uint64(1)
 STEP = 2.0**-32
+#: The counter of the words that draws are scrambled with.
+NET_DRAWS = 1 << 58
 
 
 @njit(**ACCESS)
@@ -90,3 +95,11 @@ def point_of(number: int, one: np.uint64, other: np.uint64) -> tuple[float, floa
     u = turned_around(scrambled(word, one & WORD))
     v = turned_around(scrambled(second_of(word), other & WORD))
     return (np.float64(u) + 0.5) * STEP, (np.float64(v) + 0.5) * STEP
+
+
+@njit(**ACCESS)
+def choose_words(light: Light, words: NDArray[np.uint64]) -> None:
+    """Draw the words that all draws of a frame are scrambled with."""
+    drawn = block(light.key, light.frame, NET_DRAWS)
+    for k in range(4):
+        words[k] = drawn[k]

@@ -19,13 +19,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.kernels.camera.ccd.around import begin_grid, look_around, rays_of
+from sensor_models.kernels.camera.ccd.around import look_by_draws, rays_of
 from sensor_models.kernels.camera.ccd.bounces import SUMS, Waiting, add_found, add_waiting, look_on
 from sensor_models.kernels.camera.ccd.lights import Light
+from sensor_models.kernels.camera.ccd.nets import point_of
 from sensor_models.kernels.camera.ccd.points import (
     BASES,
     CELL_OF,
+    DRAW,
+    NET_OF,
     NORMAL_OF,
+    OTHER,
     PLACE_OF,
     RAYS,
     SUM_OF,
@@ -34,7 +38,7 @@ from sensor_models.kernels.camera.ccd.points import (
     spread_axes,
     spread_out,
 )
-from sensor_models.kernels.camera.ccd.probes import NOTHING, Probe, ask
+from sensor_models.kernels.camera.ccd.probes import END, FACE, NOTHING, Probe, ask
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light.paths import Path
 from sensor_models.kernels.tracing.embree import WIDTH
@@ -47,7 +51,10 @@ Floats = NDArray[np.float64]
 REACH = 4.0
 #: Rays that a point and its neighbours send together at least, over those of a point alone; the
 #: least that one sends of them, and the most that there is room for.
-SHARED, LEAST, MOST = 4.0, 2, 16
+SHARED, LEAST, MOST = 8.0, 4, 16
+#: Binary logarithms of the places of a tile, and of ``MOST``.
+PLACE_BITS, INDEX_BITS = 4, 4
+NORMALISE = True
 
 
 class Pool(NamedTuple):
@@ -100,7 +107,6 @@ def deal_rays(light: Light, points: Points, pool: Pool) -> int:
         rays = max(math.ceil(SHARED * alone / count), LEAST)
         rays = min(rays, alone, MOST)
         own[RAYS + one] = own[BASES + one] = rays
-        begin_grid(own, one, max(rays, 1))
         most = max(most, rays)
     for one in range(filled):
         for other in range(filled):
@@ -109,9 +115,20 @@ def deal_rays(light: Light, points: Points, pool: Pool) -> int:
 
 
 @njit(**ACCESS)
+def draw(points: Points, words: NDArray[np.uint64], index: int) -> None:
+    """Draw for the rays of one number, so that those of all points of a tile go evenly."""
+    own = points.spread
+    for lane in range(points.filled[0]):
+        net = points.ids[lane, NET_OF]
+        number = (net >> PLACE_BITS) << (PLACE_BITS + INDEX_BITS)
+        number += (index << PLACE_BITS) + (net & ((1 << PLACE_BITS) - 1))
+        own[DRAW + lane], own[OTHER + lane] = point_of(number, words[0], words[1])
+
+
+@njit(**ACCESS)
 def note_rays(points: Points, probe: Probe, pool: Pool, index: int, none: int) -> None:
-    """Note what the rays of one number have met, and how they lie to all points."""
-    rays, own = probe.packet.doubles, points.spread
+    """Note what the rays of one number have met, and how likely all points would have sent them."""
+    rays, rows, own = probe.packet.doubles, probe.rows, points.spread
     for lane in range(WIDTH):
         ray = index * WIDTH + lane
         pool.found[ray] = -1
@@ -121,10 +138,20 @@ def note_rays(points: Points, probe: Probe, pool: Pool, index: int, none: int) -
         x = points.numbers[one, NORMAL_OF]
         y = points.numbers[one, NORMAL_OF + 1]
         z = points.numbers[one, NORMAL_OF + 2]
+        p = points.numbers[one, PLACE_OF]
+        q = points.numbers[one, PLACE_OF + 1]
+        r = points.numbers[one, PLACE_OF + 2]
         for lane in range(WIDTH):
             cosine = x * rays[ALONG + lane] + y * rays[ALONG + WIDTH + lane]
             cosine += z * rays[ALONG + 2 * WIDTH + lane]
-            pool.cosines[one, index * WIDTH + lane] = max(cosine, 0.0)
+            a, b = rows[END + lane] - p, rows[END + WIDTH + lane] - q
+            c = rows[END + 2 * WIDTH + lane] - r
+            square = a * a + b * b + c * c
+            facing = a * rows[FACE + lane] + b * rows[FACE + WIDTH + lane]
+            facing += c * rows[FACE + 2 * WIDTH + lane]
+            near = max(x * a + y * b + z * c, 0.0) * max(-facing, 0.0) / (square * square)
+            met = probe.found[lane] >= 0
+            pool.cosines[one, index * WIDTH + lane] = near if met else max(cosine, 0.0)
 
 
 @njit(**{**ACCESS, "forceinline": False})
@@ -146,7 +173,8 @@ def ask_together(
     spread_axes(points)
     most = deal_rays(light, points, pool)
     for index in range(most):
-        look_around(view, path, light, points, words, probe, index, False, False)
+        draw(points, words, index)
+        look_by_draws(view, points, probe, index)
         ask(view, path, light, probe, False)
         for lane in range(points.filled[0]):
             points.ids[lane, SUM_OF] = index * WIDTH + lane
@@ -163,7 +191,7 @@ def ask_together(
 @njit(**ACCESS)
 def take_all(points: Points, pool: Pool, rays: int, sums: Floats, one: int) -> None:
     """Sum what a point takes of the rays of all."""
-    under = pool.under
+    under, mine = pool.under, pool.cosines[one]
     for ray in range(rays):
         under[ray] = 0.0
     for other in range(points.filled[0]):
@@ -171,9 +199,17 @@ def take_all(points: Points, pool: Pool, rays: int, sums: Floats, one: int) -> N
         if share > 0.0:
             for ray in range(rays):
                 under[ray] += share * pool.cosines[other, ray]
+    whole = 0.0
     for ray in range(rays):
-        cosine, found = pool.cosines[one, ray], pool.found[ray]
-        if found >= 0 and cosine > 0.0 and pool.near[one, ray % WIDTH] > 0.0:
-            weight = cosine / under[ray]
+        found = pool.found[ray]
+        if found >= 0 and mine[ray] > 0.0 and pool.near[one, ray % WIDTH] > 0.0:
+            whole += mine[ray] / under[ray]
+    scale = 1.0
+    if NORMALISE and whole > 0.0:
+        scale = 1.0 / whole
+    for ray in range(rays):
+        found = pool.found[ray]
+        if found >= 0 and mine[ray] > 0.0 and pool.near[one, ray % WIDTH] > 0.0:
+            weight = scale * mine[ray] / under[ray]
             for k in range(SUMS):
                 sums[one, found, k] += weight * pool.sums[ray, 0, k]

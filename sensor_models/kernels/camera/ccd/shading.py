@@ -133,6 +133,7 @@ class ShadingWorkspace(NamedTuple):
     into: Floats  # (n,): what base rays bring to a point
     onto: Floats  # (n,): what top rays bring
     words: NDArray[np.uint64]  # (4, WIDTH): random words of the points
+    net: NDArray[np.uint64]  # (4,): words that draws of all points are scrambled with
     sums: Floats  # (rows, materials + 1, 2 * SUMS): what rays found (``bounces``)
 
 
@@ -151,6 +152,7 @@ def new_shading_workspace(wavelengths: int, materials: int, rows: int) -> Shadin
         np.zeros(wavelengths),
         np.zeros(wavelengths),
         np.zeros((4, WIDTH), np.uint64),
+        np.zeros(4, np.uint64),
         np.zeros((rows, materials + 1, 2 * SUMS)),
     )
 
@@ -315,11 +317,11 @@ def ask_pool(
     if points.filled[0] == 0:
         return
     ask_together(
-        view, path, light, points, shading.words, shading.probe, shading.sunward, shading.skyward,
+        view, path, light, points, shading.net, shading.probe, shading.sunward, shading.skyward,
         shading.third, shading.pool, shading.sums,
     )  # fmt: skip
     for lane in range(points.filled[0]):
-        send_on(light, shading, sink, points, lane, 1.0, 0.0)
+        send_on(light, shading, sink, points, lane, through(points, lane), 0.0)
     points.filled[0] = 0
 
 
@@ -370,13 +372,13 @@ def put_off(
     points, asking, gathered = shading.points, shading.asking, shading.gathered
     for lane in range(points.filled[0]):
         base, top = rays_of(light, points, lane)
-        if base + top == 0:
-            continue
-        if may_share(points, lane):
-            put_by(points, lane, gathered)
+        if base > 0 and may_share(points, lane):
+            place = put_by(points, lane, gathered)
+            gathered.shown[place], base = True, 0
+            points.known[lane] = True  # from now on
             if gathered.filled[0] == WIDTH:
                 ask_pool(view, path, light, shading, sink)
-        else:
+        if base + top > 0:
             put_by(points, lane, asking)
             if asking.filled[0] == WIDTH:
                 ask_around(view, path, light, shading, sink)
@@ -385,17 +387,18 @@ def put_off(
 @njit(**ACCESS)
 def may_share(points: Points, lane: int) -> bool:
     """Whether a point may share its rays by direction with neighbours."""
-    matt = points.surface[lane, KIND] == LAMBERT and not points.bent[lane]
-    return bool(matt and points.numbers[lane, CELL_OF] > 0.0)
+    plain = points.surface[lane, KIND] != TABULATED and not points.bent[lane]
+    return bool(plain and points.numbers[lane, CELL_OF] > 0.0)
 
 
 @njit(**ACCESS)
-def put_by(points: Points, lane: int, others: Points) -> None:
-    """Put a point to others that wait."""
-    place = others.filled[0]
+def put_by(points: Points, lane: int, others: Points) -> int:
+    """Put a point to others that wait; returns its place among them."""
+    place: int = others.filled[0]
     copy_point(points, lane, others, place)
     copy_colors(points, lane, others, place)
     others.filled[0] = place + 1
+    return place
 
 
 @njit(**ACCESS)

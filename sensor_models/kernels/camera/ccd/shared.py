@@ -61,6 +61,8 @@ SHARE_OF_LOBE, TILT_OF_LOBE = 2.0, 0.5
 #: Rays that a point sends itself that no record agrees with, over ``Light.rays``; those that a
 #: point takes the light of others from are as many at least.
 OWN_SHARE = 0.5
+#: How many cells light changes within at least where it is shared: base and coats.
+CHANGES = (1.0, 0.0)
 #: Light from all around, and what a coat mirrors of it.
 BASES, TOPS = 0, 1
 #: What stands for D where rays met nothing.
@@ -232,9 +234,16 @@ def put_spot(
     spot[REACH] = spot[REACH + OF_TOPS] = FAR
 
 
+@njit(**ACCESS)
+def part_of(spot: Floats, side: int) -> float:
+    """S of the weights."""
+    return SHARE_OF_REACH if side == BASES else max(SHARE_OF_LOBE * spot[LOBE], 1e-9)
+
+
 @njit(**{**ACCESS, "forceinline": False})
 def look_up(
-    records: Records, row: int, column: int, side: int, least: float, spot: Floats, result: Floats
+    records: Records, row: int, column: int, side: int, least: float, changes: float,
+    spot: Floats, result: Floats,
 ) -> bool:
     """Write the light around a point that a ray of a row and column found; False: too few know.
 
@@ -243,6 +252,8 @@ def look_up(
     y, x = (row + 0.5) / SIDE - 0.5, (column + 0.5) / SIDE - 0.5
     top, left = math.floor(y), math.floor(x)
     whole = count = 0.0
+    nearest = REACH + OF_TOPS * side
+    least_reach = changes / part_of(spot, side) * spot[SIZE]
     for k in range(len(result)):
         result[k] = 0.0
     for i in range(2):
@@ -260,6 +271,8 @@ def look_up(
                     continue
                 weight = of_cell * agreement(spot, records.spots[group, cell], side)
                 if weight > 0.0:
+                    if records.spots[group, cell, nearest] < least_reach:
+                        return False
                     whole += weight
                     count += weight * records.counts[side, group, cell]
                     for k in range(len(result)):

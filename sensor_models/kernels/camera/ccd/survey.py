@@ -16,10 +16,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.kernels.camera.ccd.around import look_by_cosine, look_off_tops
+from sensor_models.kernels.camera.ccd.around import look_by_draws
 from sensor_models.kernels.camera.ccd.bounces import TOP, add_found, add_waiting, look_on
 from sensor_models.kernels.camera.ccd.lights import Light
-from sensor_models.kernels.camera.ccd.nets import point_of
+from sensor_models.kernels.camera.ccd.nets import choose_words, point_of
 from sensor_models.kernels.camera.ccd.patches import (
     BLOCK,
     CELLS,
@@ -88,7 +88,6 @@ from sensor_models.kernels.light.surfaces import (
     LAMBERT,
     SLOPE_SQUARED,
 )
-from sensor_models.kernels.math.philox import block as block_of_words
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.packets import ACCESS, VALID
 from sensor_models.kernels.tracing.rays import claim
@@ -96,8 +95,6 @@ from sensor_models.kernels.tracing.scene_view import SceneView
 
 Floats = NDArray[np.float64]
 
-#: The counter of the words that draws of all points of cells are scrambled with.
-NET_DRAWS = 1 << 58
 #: Draws of bounces of their coats' rays count on from here, numbered in so many bits.
 COAT_DRAWS, COAT_BITS = 1 << 45, 12
 #: Rays by the cosine law of each of their points over those that are due, and rays of its coat.
@@ -172,19 +169,6 @@ def deal_rays(light: Light, points: Points, patch: Patch) -> tuple[int, int, int
         if rank_of(points.ids[lane, RAY_OF]) < senders:
             own[RAYS + lane] = own[BASES_OF + lane] = each
     return senders, each, tops
-
-
-@njit(**ACCESS)
-def look_by_draws(view: SceneView, points: Points, probe: Probe, index: int) -> None:
-    """Send a ray from each point, by the draws that it has."""
-    own = points.spread
-    look_by_cosine(own, probe.packet, index)
-    if own[BASES_OF] == 0.0:
-        look_off_tops(points, probe.packet, index)
-    for lane in range(WIDTH):
-        probe.packet.words[VALID + lane] = -1 if own[WEIGHT + lane] > 0.0 else 0
-        probe.rows[NEAREST + lane] = own[LEAST + lane]
-    send_all(view, probe)
 
 
 @njit(**ACCESS)
@@ -346,14 +330,6 @@ def end_parts(
         store_records(light, records, workspace, part)
 
 
-@njit(**ACCESS)
-def choose_words(light: Light, workspace: SurveyWorkspace) -> None:
-    """Draw the words that all draws of the frame are scrambled with."""
-    words = block_of_words(light.key, light.frame, NET_DRAWS)
-    for k in range(4):
-        workspace.words[k] = words[k]
-
-
 @njit(nogil=True, cache=True, error_model="numpy")
 def survey(
     view: SceneView,
@@ -365,7 +341,7 @@ def survey(
 ) -> None:
     """Make the records of all cells of a picture; their arrays hold zeros before."""
     workspace = new_survey_workspace(len(light.sun), len(light.base))
-    choose_words(light, workspace)
+    choose_words(light, workspace.words)
     across, side = (records.across + 1) // 2, SIDE * STEPS[BLOCK]
     total = (records.down + 1) // 2 * across
     first = claim(claims) * CHUNK
@@ -401,7 +377,7 @@ def refine(
 ) -> None:
     """Make the records of cells anew, of all of their rays, where light changes within them."""
     workspace = new_survey_workspace(len(light.sun), len(light.base))
-    choose_words(light, workspace)
+    choose_words(light, workspace.words)
     total = records.down * records.across
     first = claim(claims) * PARTS
     while first < total:
