@@ -84,7 +84,7 @@ def bars() -> list[Bar]:
     detail = f"{spent}; {of_processors:.2f} x of processor time; {library}"
     ratio = best[fastest] / best["ours"]
     rate, gain = pace()
-    shared, alone = grain(HALF)[""]
+    shared, alone, _ = grain(HALF)[""]
     error, theirs = errors(scene)
     equal = best[VARIANTS[0]] * rate * (theirs / error) ** 2
     return [

@@ -2,7 +2,9 @@
 
 ``python -m tests.bench.grain`` writes the table of ``docs/ccd_camera.md``: the rms difference in
 8-bit sRGB from a picture whose points each send 1,024 rays, at 1024 x 768, of the whole picture,
-and of materials as far as they are ``INSIDE`` pixels from what is not of them. A minute or two.
+and of materials as far as they are ``INSIDE`` pixels from what is not of them. The last column is
+the mean light of all pixels of a material, of ``FRAMES`` pictures with sharing over that of the
+truth. Two or three minutes.
 
 ``python -m tests.bench.grain 0`` to ``5`` does the same in some seconds for one of ``CUTS``, parts
 of that picture where grain shows: cars, leaves, walls in shade, panes. The truth has 512 rays then,
@@ -10,6 +12,7 @@ and the mean light of the part with sharing over that of the truth is told as we
 is ``light.rays`` of the picture with sharing, 16 else.
 """
 
+import math
 import sys
 from dataclasses import replace
 from typing import NamedTuple
@@ -24,7 +27,7 @@ from sensor_models.scene.tracing import RayScene
 from tests.sensor_models.camera.test_ccd_mitsuba import looking
 
 EYE, TARGET, ANGLE = np.array([-14.0, -22.0, 8.4]), np.array([1.6, 0.6, 1.2]), 62.0
-SIZE, INSIDE, FEWEST = (1024, 768), 8, 500
+SIZE, INSIDE, FEWEST, FRAMES = (1024, 768), 8, 500, 4
 #: Left column, top row, width and height.
 CUTS = (
     (260, 430, 220, 130), (590, 270, 210, 150), (430, 130, 200, 130), (700, 560, 140, 100),
@@ -34,9 +37,10 @@ Floats = NDArray[np.float64]
 
 
 class Taken(NamedTuple):
-    """A picture, its exposure, and the material in the middle of each pixel."""
+    """A picture, its light, its exposure, and the material in the middle of each pixel."""
 
     numbers: Floats
+    light: NDArray[np.float32]
     exposure: float
     material: NDArray[np.int32]
 
@@ -56,31 +60,38 @@ def taken(
     colors = camera.colors(seen.light, camera.day(rays))
     time = exposure or camera.auto_exposure().goal(camera.level_rate(seen.light, colors))
     numbers = camera.develop(rays.pool, seen.light, frame, time, colors)[0].astype(float)
-    return Taken(numbers, time, seen.material)
+    return Taken(numbers, seen.light, time, seen.material)
 
 
-def grain(size: tuple[int, int]) -> dict[str, tuple[float, float]]:
-    """With shared light and without: of the whole picture (""), and of materials by their names."""
+class Grain(NamedTuple):
+    """The grain of a part of the picture, with shared light and without; the ratio of means."""
+
+    shared: float
+    alone: float
+    mean: float
+
+
+def grain(size: tuple[int, int]) -> dict[str, Grain]:
+    """Of the whole picture (""), and of materials by their names."""
     pose, alone = looking(EYE, TARGET), Sharing.none
     with RayScene(load_scene("yard")) as rays:
         truth = taken(camera_of(size, LightParameters(rays=1024, sharing=alone)), rays, pose)
-        squares = [
-            squared_error(
-                taken(
-                    camera_of(size, LightParameters(sharing=kind)), rays, pose, 1, truth.exposure
-                ).numbers,
-                truth.numbers,
-            )
-            for kind in (Sharing.neighbours, alone)
-        ]
+        camera = camera_of(size, LightParameters(sharing=Sharing.neighbours))
+        frames = [taken(camera, rays, pose, 1 + k, truth.exposure) for k in range(FRAMES)]
+        camera = camera_of(size, LightParameters(sharing=alone))
+        own = taken(camera, rays, pose, 1, truth.exposure)
         names = [material.name for material in rays.scene.materials]
+    squares = [squared_error(each.numbers, truth.numbers) for each in (frames[0], own)]
+    light = np.mean([each.light for each in frames], axis=0, dtype=float)
     parts = {"": np.ones(truth.material.shape[:2], bool)}
-    parts |= {name: inside(truth.material == k) for k, name in enumerate(names)}
-    return {
-        name: (rms(squares[0], part), rms(squares[1], part))
-        for name, part in parts.items()
-        if part.sum() >= FEWEST
-    }
+    parts |= {name: truth.material == k for k, name in enumerate(names)}
+    found = {}
+    for name, part in parts.items():
+        inner = inside(part) if name else part
+        if part.sum() >= FEWEST:
+            mean = float(light[part].sum() / truth.light[part].sum(dtype=float))
+            found[name] = Grain(rms(squares[0], inner), rms(squares[1], inner), mean)
+    return found
 
 
 def cut_of(cut: tuple[int, int, int, int], light: LightParameters) -> CcdCamera:
@@ -122,8 +133,8 @@ def squared_error(one: Floats, other: Floats) -> Floats:
 
 
 def rms(squares: Floats, part: NDArray[np.bool_]) -> float:
-    """The root of the mean over some pixels."""
-    return float(np.sqrt(squares[part].mean()))
+    """The root of the mean over some pixels; not a number if there are none."""
+    return float(np.sqrt(squares[part].mean())) if part.any() else math.nan
 
 
 def inside(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -140,8 +151,9 @@ def main() -> None:
         cut, *count = map(int, sys.argv[1:])
         print("{:.2f} {:.2f} {:.4f}".format(*grain_in(CUTS[cut], *count)), flush=True)
         return
-    for name, (shared, alone) in grain(SIZE).items():
-        print(f"{name or 'whole picture':20s} {shared:6.2f} {alone:6.2f}", flush=True)
+    for name, found in grain(SIZE).items():
+        numbers = f"{found.shared:6.2f} {found.alone:6.2f} {found.mean:7.4f}"
+        print(f"{name or 'whole picture':20s} {numbers}", flush=True)
 
 
 if __name__ == "__main__":

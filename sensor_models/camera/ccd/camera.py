@@ -60,6 +60,7 @@ from sensor_models.camera.ccd.thermal import Heat, ThermalParameters, check_ther
 from sensor_models.camera.lens import kernel_lens, unit_rays
 from sensor_models.core.random import stream_key
 from sensor_models.kernels.camera.ccd import aberrations, chip, exposure, shots
+from sensor_models.kernels.camera.layout import TILE
 from sensor_models.kernels.camera.ways import Lens
 from sensor_models.kernels.light.paths import LIMITS
 from sensor_models.light.scenery import Scenery
@@ -299,13 +300,15 @@ class CcdCamera:
         scenery, lighting, key = self.scenery(rays), self.lighting, self._keys[0]
         pixels = shot.rows * shot.columns
         picture = _new_picture(pixels, self.picture.bands)
-        chunks = pixels // exposure.CHUNK + shot.rows + shot.columns + 1
-        lost = np.zeros((chunks, LIMITS), np.int64)
+        down, across = (exposure.SQUARE * side for side in TILE)
+        squares = -(-shot.rows // down) * -(-shot.columns // across)
+        lost = np.zeros((squares, LIMITS), np.int64)
         path = scenery.path(lighting.depth, key, frame)
         light = scenery.light(lighting.rays, lighting.sky_at_bounce, key, frame)
         view = rays.view_of(moving)
-        around = self._shared.of(rays, view, path, light, shot) if shares else unshared(light)
-        rays.run(exposure.expose, path, light, around, shot, picture, lost, view=view)
+        shared = self._shared.of(rays, view, path, light, shot) if shares else unshared(light)
+        with shared as around:
+            rays.run(exposure.expose, path, light, around, shot, picture, lost, view=view)
         return picture, lost.sum(axis=0)
 
     def focus(

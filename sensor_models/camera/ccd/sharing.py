@@ -1,5 +1,10 @@
 """The light from around that neighbours in a picture share (``kernels.camera.ccd.shared``)."""
 
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 
 from sensor_models.kernels.camera.ccd import shared, survey
@@ -12,41 +17,94 @@ from sensor_models.scene.tracing import RayScene
 
 #: How far apart the cells are that are averaged, pass by pass.
 GAPS = (1, 2, 4, 8)
+#: Cells down and across, and wavelengths.
+Size = tuple[int, int, int]
+Pair = tuple[Records, Records]
 
 
-def unshared(light: Light) -> Records:
+@contextmanager
+def unshared(light: Light) -> Iterator[Records]:
     """The records of a picture whose points share nothing."""
-    return _new_records(0, 0, len(light.sun))
+    yield _new_records(0, 0, len(light.sun))
+
+
+class Buffers:
+    """Records that the cameras of a process borrow, each for the time of a picture.
+
+    They come in pairs, between which light goes to and fro. What is given back is kept until the
+    last camera is gone, or a pair of another size comes back.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # a camera may end while its thread holds it
+        self._free: list[Pair] = []
+        self._users = 0
+
+    def join(self, user: object) -> None:
+        """Keep what is given back as long as this user lives."""
+        with self._lock:
+            self._users += 1
+        weakref.finalize(user, self._leave)
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._free.clear()
+
+    def take(self, size: Size) -> Pair:
+        """A pair in which nothing counts; light that counts nothing may be left in it."""
+        with self._lock:
+            pair = self._free.pop() if self._free and _size_of(self._free[-1]) == size else None
+        if pair is None:
+            own = _new_records(*size)
+            # Places, normals and masks stay what they are while light is averaged.
+            other = own._replace(counts=np.zeros_like(own.counts), light=np.zeros_like(own.light))
+            return own, other
+        pair[0].spots[:], pair[0].counts[:] = 0.0, 0.0
+        return pair
+
+    def give(self, pair: Pair) -> None:
+        """Have others take it."""
+        with self._lock:
+            if self._free and _size_of(self._free[-1]) != _size_of(pair):
+                self._free.clear()
+            self._free.append(pair)
+
+
+#: Those of this process.
+BUFFERS = Buffers()
 
 
 class SharedLight:
-    """What the points of pictures share; its memory is kept from one picture to the next."""
+    """What the points of pictures of one camera share."""
 
     def __init__(self) -> None:
-        self._records = self._other = _new_records(0, 0, 0)
+        BUFFERS.join(self)
 
-    def of(self, rays: RayScene, view: SceneView, path: Path, light: Light, shot: Shot) -> Records:
-        """What the points of a picture share, until that of the next one is asked for."""
-        self._clear(-(-shot.rows // SIDE), -(-shot.columns // SIDE), len(light.sun))
-        records, other = self._records, self._other
-        rays.run(survey.survey, path, light, shot, records, view=view)
-        rays.pool.run(shared.measure, records)
-        rays.run(survey.refine, path, light, shot, records, view=view)
-        rays.pool.run(shared.measure, records)
-        for gap in GAPS:
-            rays.pool.run(shared.smooth, records, gap, other)
-            records, other = other, records
-        return records
+    @contextmanager
+    def of(
+        self, rays: RayScene, view: SceneView, path: Path, light: Light, shot: Shot
+    ) -> Iterator[Records]:
+        """What the points of a picture share, as long as the context lasts."""
+        pair = BUFFERS.take((-(-shot.rows // SIDE), -(-shot.columns // SIDE), len(light.sun)))
+        try:
+            records, other = pair
+            rays.run(survey.survey, path, light, shot, records, view=view)
+            rays.pool.run(shared.measure, records)
+            rays.run(survey.refine, path, light, shot, records, view=view)
+            rays.pool.run(shared.measure, records)
+            for gap in GAPS:
+                rays.pool.run(shared.smooth, records, gap, other)
+                records, other = other, records
+            yield records
+        finally:
+            BUFFERS.give(pair)
 
-    def _clear(self, down: int, across: int, wavelengths: int) -> None:
-        """Make room for a picture; light that counts nothing may stay."""
-        own = self._records
-        if (own.down, own.across, own.light.shape[-1]) != (down, across, wavelengths):
-            self._records = own = _new_records(down, across, wavelengths)
-            self._other = own._replace(
-                counts=np.zeros_like(own.counts), light=np.zeros_like(own.light)
-            )
-        own.spots[:], own.counts[:] = 0.0, 0.0
+
+def _size_of(pair: Pair) -> Size:
+    own = pair[0]
+    return own.down, own.across, own.light.shape[-1]
 
 
 def _new_records(down: int, across: int, wavelengths: int) -> Records:

@@ -8,8 +8,6 @@ import pytest
 
 from sensor_models.camera.ccd.parameters import Sharing
 from sensor_models.kernels.camera.ccd import pools, tone
-from sensor_models.kernels.camera.ccd.points import new_points
-from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.tracing import RayScene
 from tests.sensor_models.camera.test_ccd_mitsuba import EYE, SCENE, TARGET, looking
@@ -47,31 +45,45 @@ def test_rays_that_no_tree_follows_find_the_same_light(tmp_path: Path, sharing: 
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("count", [4, 5, 8])
+@pytest.mark.parametrize("count", [2, 4, 5, 8])
 def test_few_rays_go_to_all_sides(tmp_path: Path, count: int) -> None:
     """Fewer rays than points of a patch, which must not be those to one side."""
     pose = looking(EYE, TARGET)
     with RayScene(load_scene(a_corner(tmp_path))) as rays:
         truth = camera_of(512, Sharing.none, 48).expose(rays, pose).light.mean(dtype=float)
         camera = camera_of(count, side=48)
-        found = [camera.expose(rays, pose, k).light.mean(dtype=float) for k in range(24)]
+        frames = 24 if count > 2 else 48
+        found = [camera.expose(rays, pose, k).light.mean(dtype=float) for k in range(frames)]
     spread = np.std(found) / math.sqrt(len(found))
     assert spread <= 0.003 * truth
     assert np.mean(found) == pytest.approx(truth, abs=4.0 * spread + 0.002 * truth)
 
 
-def some_pool(rays: int) -> tuple[pools.Pool, np.ndarray, np.ndarray]:
-    """Rays by the cosine law of points with normals at random, as many of each; what they found."""
-    draw = np.random.default_rng(5)
-    pool, normals = pools.new_pool(), draw.standard_normal((WIDTH, 3))
-    normals /= np.linalg.norm(normals, axis=1)[:, None]
-    count = rays * WIDTH
-    along = np.tile(normals, (rays, 1)) + 0.999 * _unit(draw.standard_normal((count, 3)))
-    pool.cosines[:, :count] = np.maximum(normals @ _unit(along).T, 0.0)
-    pool.found[:count] = draw.integers(0, 3, count)
-    pool.found[3] = -1
-    pool.sums[:count, 0, :4] = draw.random((count, 4))
-    return pool, normals, draw.random((WIDTH, WIDTH)) < 0.5
+def some_pool() -> pools.Pool:
+    """Points at random about two places far apart, and rays that have met something or nothing."""
+    draw, pool, points, rays = np.random.default_rng(5), pools.new_pool(8), 24, 5 * pools.STEP
+    pool.filled[:] = points, rays
+    pool.places[:points, :3] = 0.2 * draw.standard_normal((points, 3))
+    pool.places[1:points:3, 0] += 50.0
+    pool.places[:points, 3:] = _unit(draw.standard_normal((points, 3)) + np.array([0.0, 0.0, 2.0]))
+    pool.cells[:points] = 2.0
+    pool.sent[:points] = draw.integers(1, 4, points)
+    pool.owners[:rays] = draw.integers(0, points, rays)
+    pool.owners[3] = -1
+    met = draw.random(rays) < 0.6
+    pool.rays[:3, :rays] = 2.0 * met * draw.standard_normal((3, rays))
+    pool.rays[3:6, :rays] = _unit(draw.standard_normal((rays, 3))).T
+    pool.rays[6, :rays] = met
+    return pool
+
+
+def odds(point: np.ndarray, ray: np.ndarray) -> float:
+    """f of the module's docstring, as it stands there."""
+    place, normal, end, face = point[:3], point[3:], ray[:3], ray[3:6]
+    if not ray[6]:
+        return max(float(normal @ face), 0.0)
+    way = end - place
+    return max(float(normal @ way), 0.0) * max(float(-face @ way), 0.0) / float(way @ way) ** 2
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
@@ -79,33 +91,40 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def test_points_take_of_the_rays_of_neighbours_by_the_balance_heuristic() -> None:
-    rays, (pool, _, near) = 3, some_pool(3)
-    near |= np.eye(WIDTH, dtype=bool)
-    pool.near[:] = rays * near
-    points, sums = new_points(8), np.zeros((WIDTH, 4, 8))
-    points.filled[0] = WIDTH
-    for one in range(WIDTH):
-        pools.take_all(points, pool, rays * WIDTH, sums, one)
-        wanted = np.zeros((4, 4))
-        for ray in range(rays * WIDTH):
-            cosine, found = pool.cosines[one, ray], pool.found[ray]
-            if found >= 0 and near[one, ray % WIDTH] and cosine > 0.0:
-                under = sum(rays * pool.cosines[m, ray] for m in range(WIDTH) if near[one, m])
-                wanted[found] += cosine / under * pool.sums[ray, 0, :4]
-        np.testing.assert_allclose(sums[one, :, :4], wanted, rtol=1e-12)
-    assert not sums[:, :, 4:].any()
+    pool, draw, seen = some_pool(), np.random.default_rng(7), 0
+    pools.divide(pool)
+    points, rays = pool.filled
+    assert len(set(pool.heads[:points].tolist())) == 2  # what is far apart shares nothing
+    pool.ends[:, :rays], pool.light[:rays] = pool.rays[:, :rays], draw.random((rays, 8))
+    one_group = [one for one in range(points) if pool.heads[one] == 0]
+    assert 5 < len(one_group) < points
+    for one in one_group:
+        pools.find_odds(pool, rays, one)
+    table = np.array([[odds(p, r) for r in pool.rays[:, :rays].T] for p in pool.places[one_group]])
+    under = pool.sent[one_group] @ table
+    for one, likely in zip(one_group, table, strict=True):
+        pools.take(pool, rays, one)
+        weights = np.divide(likely, under, where=under > 0.0, out=np.zeros_like(likely))
+        if weights.sum() > 0.0:
+            wanted = weights @ pool.light[:rays] / weights.sum()
+            np.testing.assert_allclose(pool.into, wanted, rtol=2e-5)
+            seen += 1
+    assert seen > 5
 
 
-def test_light_that_neighbours_share_is_neither_made_nor_lost() -> None:
-    rays, (pool, _, _) = 2, some_pool(2)
-    pool.near[:] = rays
-    points, sums = new_points(8), np.zeros((WIDTH, 4, 8))
-    points.filled[0] = WIDTH
-    for one in range(WIDTH):
-        pools.take_all(points, pool, rays * WIDTH, sums, one)
-    there = pool.found[: rays * WIDTH] >= 0
-    alone = pool.sums[: rays * WIDTH, 0, :4][there].sum(axis=0) / rays
-    np.testing.assert_allclose(sums[:, :, :4].sum(axis=(0, 1)), alone, rtol=1e-12)
+def test_each_ray_of_a_pool_counts_once() -> None:
+    """Before their sum is made 1, the weights of a ray, of all who share it, are one together."""
+    pool = some_pool()
+    pools.divide(pool)
+    points, rays = pool.filled
+    pool.ends[:, :rays] = pool.rays[:, :rays]
+    group = [one for one in range(points) if pool.heads[one] == 0]
+    for one in group:
+        pools.find_odds(pool, rays, one)
+    taken = pool.sent[group] @ pool.likely[group][:, :rays]
+    there = pool.total[:rays] > 0.0
+    assert there.sum() > 20
+    np.testing.assert_allclose(taken[there] / pool.total[:rays][there], 1.0, rtol=1e-5)
 
 
 @pytest.mark.parametrize("largest", [255.0, 4095.0])

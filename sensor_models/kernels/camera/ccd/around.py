@@ -117,7 +117,9 @@ def rays_of(light: Light, points: Points, lane: int) -> tuple[int, int]:
         top = max(rays // TOP_SHARE, 1)
         if surface[EXTINCTION] > 0.01 or rays == 1:
             top = rays
-    return 0 if points.known[lane] else rays - top, 0 if points.shown[lane] else top
+    if points.known[lane] or points.shown[lane]:
+        return 0 if points.known[lane] else rays, rays if top > 0 and not points.shown[lane] else 0
+    return rays - top, top
 
 
 @njit(**ACCESS)

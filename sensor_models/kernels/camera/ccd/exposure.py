@@ -79,7 +79,7 @@ from sensor_models.kernels.camera.ccd.shots import (
     blend_pose,
 )
 from sensor_models.kernels.camera.ccd.textures import texture_of
-from sensor_models.kernels.camera.layout import corner_of, pixel_of, tiles_of
+from sensor_models.kernels.camera.layout import TILE, pixel_of
 from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light.arrivals import (
     ALONG_X,
@@ -113,6 +113,7 @@ from sensor_models.kernels.light.tree import (
     take_off,
     trace,
 )
+from sensor_models.kernels.math.rotations import dot
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.packets import ACCESS, ALONG, PLACE, SENT, VALID, Triple
 from sensor_models.kernels.tracing.rays import claim, set_rays
@@ -120,8 +121,10 @@ from sensor_models.kernels.tracing.scene_view import SceneView
 
 Floats = NDArray[np.float64]
 
-#: Tiles that a thread claims at once.
-CHUNK = 16
+#: Tiles across and down a square of them, which a thread claims at once.
+SQUARE = 4
+#: Cosine at which a cell is seen that is as long as cells count at most.
+LEAST_SLANT = 0.1
 #: Bits of the number of a place in a picture, before those of the ray of its pixel.
 NET_BITS = 22
 
@@ -209,6 +212,12 @@ def add_haze(light: Light, workspace: Workspace, lane: int, share: float) -> Non
 
 
 @njit(**ACCESS)
+def is_straight(node: int) -> bool:
+    """Whether nothing but glass is before a node, which lets its way through: 0, 2, 6, 14, ..."""
+    return node + 2 & node + 1 == 0
+
+
+@njit(**ACCESS)
 def take_shared(
     light: Light,
     records: Records,
@@ -231,10 +240,11 @@ def take_shared(
     points.numbers[place, SHARE_OF] *= OWN_SHARE
     coated = surface[SURFACE_KIND] != LAMBERT
     size, least = SIDE * shot.cell * meeting.optical, OWN_SHARE * light.rays
-    changes = changes_top = 0.0
-    if points.ids[place, DRAW_OF] & (MOST_NODES - 1) == 0:  # those in mirrors share no rays
-        points.numbers[place, CELL_OF] = size
-        changes, changes_top = CHANGES
+    changes = 0.0
+    if is_straight(points.ids[place, DRAW_OF] & (MOST_NODES - 1)):  # mirrors would mix places
+        slant = max(-dot(meeting.along, meeting.normal), LEAST_SLANT)
+        points.numbers[place, CELL_OF] = size / slant
+        changes = CHANGES[1 if coated else 0]
     coat, lobe = (material + 1, math.sqrt(surface[SLOPE_SQUARED])) if coated else (0, 0.0)
     put_spot(spot, meeting.place, meeting.normal, size, coat, lobe)
     points.known[place] = look_up(
@@ -242,7 +252,7 @@ def take_shared(
     )
     if coated:
         points.shown[place] = look_up(
-            records, down, across, TOPS, least, changes_top, spot, points.onto[place]
+            records, down, across, TOPS, least, 0.0, spot, points.onto[place]
         )
 
 
@@ -431,10 +441,10 @@ def expose_tile(
     pose: Floats,
     picture: Picture,
     sink: Sink,
-    tile: int,
+    corner: tuple[int, int],
 ) -> None:
     """Trace all rays of the pixels of a tile."""
-    corner, packet = corner_of(shot, tile), workspace.tree.packet
+    packet = workspace.tree.packet
     workspace.glow[:] = 0.0
     for lane in range(WIDTH):
         pixel = pixel_of(shot, corner, lane)
@@ -475,6 +485,13 @@ def store_light(
                 picture.light[pixel, band] += sums[lane] * share
 
 
+@njit(**ACCESS)
+def corner_in(down: int, across: int, number: int) -> tuple[int, int]:
+    """Row and column of the first pixel of a tile of a square; four that follow are a square."""
+    i, j = (number >> 1 & 1) + (number >> 2 & 2), (number & 1) + (number >> 1 & 2)
+    return (SQUARE * down + i) * TILE[0], (SQUARE * across + j) * TILE[1]
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
 def expose(
     view: SceneView,
@@ -493,14 +510,19 @@ def expose(
     sink = Sink(picture.light, shot.response, shot.samples)
     workspace, pose = new_workspace(len(light.sun), len(light.base)), shot.poses[0].copy()
     choose_words(light, workspace.shading.net)
-    total = tiles_of(shot)
-    first = claim(claims) * CHUNK
-    while first < total:
-        for tile in range(first, min(first + CHUNK, total)):
-            expose_tile(view, path, light, records, shot, workspace, pose, picture, sink, tile)
+    across = -(-shot.columns // (SQUARE * TILE[1]))
+    total = -(-shot.rows // (SQUARE * TILE[0])) * across
+    chunk = claim(claims)
+    while chunk < total:
+        for tile in range(SQUARE * SQUARE):
+            corner = corner_in(chunk // across, chunk % across, tile)
+            if (corner[0] < shot.rows) & (corner[1] < shot.columns):
+                expose_tile(
+                    view, path, light, records, shot, workspace, pose, picture, sink, corner
+                )
         ask_around(view, path, light, workspace.shading, sink)
-        ask_pool(view, path, light, workspace.shading, sink)
+        ask_pool(view, path, light, workspace.shading, sink, True)
         for limit in range(len(lost[0])):
-            lost[first // CHUNK, limit] = workspace.tree.lost[limit]
+            lost[chunk, limit] = workspace.tree.lost[limit]
             workspace.tree.lost[limit] = 0
-        first = claim(claims) * CHUNK
+        chunk = claim(claims)

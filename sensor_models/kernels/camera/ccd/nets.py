@@ -78,14 +78,18 @@ def scrambled(word: np.uint64, seed: np.uint64) -> np.uint64:
 
 @njit(**ACCESS)
 def second_of(number: np.uint64) -> np.uint64:
-    """The second coordinate of a point, last bit first."""
-    left, direction, found = number, ONE, np.uint64(0)
-    while left != np.uint64(0):
-        if left & ONE != np.uint64(0):
-            found ^= direction
-        direction = (direction ^ (direction << ONE)) & WORD
-        left >>= ONE
-    return found
+    """The second coordinate of a point, last bit first.
+
+    d_k has the bits j for which k over j is odd: those whose ones k has as well (Lucas). So bit j
+    is the xor of all b_k whose k has all ones of j.
+    """
+    x = number & WORD
+    x ^= (x >> np.uint64(1)) & np.uint64(0x55555555)
+    x ^= (x >> np.uint64(2)) & np.uint64(0x33333333)
+    x ^= (x >> np.uint64(4)) & np.uint64(0x0F0F0F0F)
+    x ^= (x >> np.uint64(8)) & np.uint64(0x00FF00FF)
+    x ^= (x >> np.uint64(16)) & np.uint64(0x0000FFFF)
+    return x
 
 
 @njit(**ACCESS)

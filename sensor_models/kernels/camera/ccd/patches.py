@@ -61,10 +61,10 @@ SURVEY_DRAWS = 1 << 44
 CHUNK = 4
 #: Points that are looked at of a patch, and of a cell of a block; cells of a block.
 POINTS, POINTS_OF_CELL, CELLS = 16, 4, 4
-#: Kinds of patches: a block of cells, and a cell where light changes within few or some cells.
-BLOCK, FEW, SOME = range(3)
+#: Kinds of patches: a block of cells, and a cell by itself.
+BLOCK, CELL = range(2)
 #: How far apart the rays of the camera are to their points.
-STEPS = (2, 1, 1)
+STEPS = (2, 1)
 #: Points of one surface have normals with this cosine at least, and lie so many rays off a plane.
 SAME_COSINE, SAME_PLANE = 0.97, 2.0
 #: Cells that are worked through together.

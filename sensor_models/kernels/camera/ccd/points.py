@@ -26,8 +26,8 @@ Floats = NDArray[np.float64]
 PLACE_OF, NORMAL_OF, ALONG_OF, TIME_OF, LENGTH_OF, SHARE_OF, CELL_OF = 0, 3, 6, 9, 10, 11, 12
 NUMBERS = 13
 # Columns of Points.ids: the ray of the caller's that it belongs to, its material, the number that
-# its draws go by, the row of sums that what its rays find is added to, the pixel that sees it, and the
-# number of its place in the picture (``nets``).
+# its draws go by, the row of sums that what its rays find is added to, the pixel that sees it, and
+# the number of its place in the picture (``nets``).
 RAY_OF, MATERIAL_OF, DRAW_OF, SUM_OF, PIXEL_OF, NET_OF = range(6)
 IDS = 6
 

@@ -73,7 +73,15 @@ from sensor_models.kernels.camera.ccd.points import (
     spread_out,
     triple,
 )
-from sensor_models.kernels.camera.ccd.pools import Pool, ask_together, new_pool
+from sensor_models.kernels.camera.ccd.pools import (
+    POINTS,
+    Pool,
+    end_rays,
+    find_shares,
+    new_pool,
+    send_rays,
+    take,
+)
 from sensor_models.kernels.camera.ccd.probes import (
     LEFT,
     NEAREST,
@@ -144,7 +152,7 @@ def new_shading_workspace(wavelengths: int, materials: int, rows: int) -> Shadin
         new_points(wavelengths),
         new_points(wavelengths),
         new_points(wavelengths),
-        new_pool(),
+        new_pool(wavelengths),
         new_probe(),
         new_waiting(),
         new_waiting(),
@@ -310,19 +318,39 @@ def ask_around(
 
 @njit(**{**ACCESS, "forceinline": False})
 def ask_pool(
-    view: SceneView, path: Path, light: Light, shading: ShadingWorkspace, sink: Sink
+    view: SceneView, path: Path, light: Light, shading: ShadingWorkspace, sink: Sink, last: bool
 ) -> None:
-    """As ``ask_around`` for the points that share rays by direction."""
-    points = shading.gathered
-    if points.filled[0] == 0:
+    """As ``ask_around`` for the points that share rays with their neighbours.
+
+    They wait until there are enough of them, or no others come.
+    """
+    points, pool = shading.gathered, shading.pool
+    if points.filled[0] > 0:
+        send_rays(
+            view, path, light, points, shading.net, shading.probe, shading.third, pool,
+            len(light.base),
+        )  # fmt: skip
+    if pool.filled[0] == 0 or not (last or pool.filled[0] + WIDTH > POINTS):
         return
-    ask_together(
-        view, path, light, points, shading.net, shading.probe, shading.sunward, shading.skyward,
-        shading.third, shading.pool, shading.sums,
-    )  # fmt: skip
-    for lane in range(points.filled[0]):
-        send_on(light, shading, sink, points, lane, through(points, lane), 0.0)
-    points.filled[0] = 0
+    end_rays(view, path, light, pool)
+    for head in range(pool.filled[0]):
+        if pool.heads[head] == head:
+            rays = find_shares(light, pool, head)
+            for one in range(head, pool.filled[0]):
+                if pool.heads[one] == head:
+                    take(pool, rays, one)
+                    add_seen(sink, pool.pixels[one], pool.colors[one], pool.into)
+    pool.filled[:] = 0
+
+
+@njit(**ACCESS)
+def add_seen(sink: Sink, pixel: int, color: Floats, light: NDArray[np.float32]) -> None:
+    """Add light of some colour to a pixel."""
+    for band in range(len(sink.response)):
+        seen = 0.0
+        for k in range(len(color)):
+            seen += sink.response[band, k] * color[k] * light[k]
+        sink.light[pixel, band] += seen / sink.samples
 
 
 @njit(**ACCESS)
@@ -373,11 +401,13 @@ def put_off(
     for lane in range(points.filled[0]):
         base, top = rays_of(light, points, lane)
         if base > 0 and may_share(points, lane):
-            place = put_by(points, lane, gathered)
+            place, share = put_by(points, lane, gathered), through(points, lane)
+            for k in range(gathered.tint.shape[1]):
+                gathered.tint[place, k] *= share * points.base[lane, k]
             gathered.shown[place], base = True, 0
             points.known[lane] = True  # from now on
             if gathered.filled[0] == WIDTH:
-                ask_pool(view, path, light, shading, sink)
+                ask_pool(view, path, light, shading, sink, False)
         if base + top > 0:
             put_by(points, lane, asking)
             if asking.filled[0] == WIDTH:

@@ -17,7 +17,9 @@ most: a place, a normal, the mean radiance L of rays of the cosine law, and D, h
 
 So nothing is shared over edges, between surfaces at different depth, or across a corner. Weights
 follow from places alone, but for D, which is that of a neighbourhood: they know nothing of the
-light of the records, so means stay means. A point that agrees with no record sends its own rays.
+light of the records, so means stay means. A point that agrees with no record, or with one of light
+that changes within less than ``CHANGES`` cells (S D over the size of a cell), shares rays with its
+neighbours in another way (``pools``).
 
 What a coat mirrors of its surroundings is shared as well (``TOPS``): the mean of what rays of the
 coat bring times their weights, D of these, and only between points of one material, with the slope
@@ -61,8 +63,8 @@ SHARE_OF_LOBE, TILT_OF_LOBE = 2.0, 0.5
 #: Rays that a point sends itself that no record agrees with, over ``Light.rays``; those that a
 #: point takes the light of others from are as many at least.
 OWN_SHARE = 0.5
-#: How many cells light changes within at least where it is shared: base and coats.
-CHANGES = (1.0, 0.0)
+#: How many cells light changes within at least where it is shared: of matt and coated surfaces.
+CHANGES = (0.5, 1.0)
 #: Light from all around, and what a coat mirrors of it.
 BASES, TOPS = 0, 1
 #: What stands for D where rays met nothing.
@@ -234,26 +236,26 @@ def put_spot(
     spot[REACH] = spot[REACH + OF_TOPS] = FAR
 
 
-@njit(**ACCESS)
-def part_of(spot: Floats, side: int) -> float:
-    """S of the weights."""
-    return SHARE_OF_REACH if side == BASES else max(SHARE_OF_LOBE * spot[LOBE], 1e-9)
-
-
 @njit(**{**ACCESS, "forceinline": False})
 def look_up(
-    records: Records, row: int, column: int, side: int, least: float, changes: float,
-    spot: Floats, result: Floats,
+    records: Records,
+    row: int,
+    column: int,
+    side: int,
+    least: float,
+    changes: float,
+    spot: Floats,
+    result: Floats,
 ) -> bool:
     """Write the light around a point that a ray of a row and column found; False: too few know.
 
-    ``least`` is what records have to count for that; ``spot`` is the point (``put_spot``).
+    ``least`` is what records have to count for that, ``changes`` how many cells light has to change
+    within at least; ``spot`` is the point (``put_spot``).
     """
     y, x = (row + 0.5) / SIDE - 0.5, (column + 0.5) / SIDE - 0.5
     top, left = math.floor(y), math.floor(x)
     whole = count = 0.0
-    nearest = REACH + OF_TOPS * side
-    least_reach = changes / part_of(spot, side) * spot[SIZE]
+    cells = changes / SHARE_OF_REACH
     for k in range(len(result)):
         result[k] = 0.0
     for i in range(2):
@@ -271,7 +273,8 @@ def look_up(
                     continue
                 weight = of_cell * agreement(spot, records.spots[group, cell], side)
                 if weight > 0.0:
-                    if records.spots[group, cell, nearest] < least_reach:
+                    there = records.spots[group, cell]
+                    if there[REACH] < cells * max(there[SIZE], spot[SIZE]):
                         return False
                     whole += weight
                     count += weight * records.counts[side, group, cell]

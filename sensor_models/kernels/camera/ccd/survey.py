@@ -5,7 +5,7 @@ block of two by two cells together, and what those of a cell meet is divided amo
 are there: points of about the same normal and plane. Each point sends a ray or some by the cosine
 law, with draws that all points of a picture divide among themselves (``nets``): whatever part of a
 cell a surface has, and over whatever part of a picture records are averaged, its rays go evenly to
-all sides. Where light changes within few cells, all rays of a cell are sent (``refine``).
+all sides. Where light changes within some cells, all rays of a cell are sent (``refine``).
 
 Some patches are worked through together, so that rays of coats, and those from where light bounces,
 fill packets.
@@ -22,12 +22,11 @@ from sensor_models.kernels.camera.ccd.lights import Light
 from sensor_models.kernels.camera.ccd.nets import choose_words, point_of
 from sensor_models.kernels.camera.ccd.patches import (
     BLOCK,
+    CELL,
     CELLS,
     CHUNK,
-    FEW,
     PARTS,
     POINTS,
-    SOME,
     STEPS,
     SURVEY_DRAWS,
     Patch,
@@ -42,7 +41,6 @@ from sensor_models.kernels.camera.ccd.points import BASES as BASES_OF
 from sensor_models.kernels.camera.ccd.points import (
     DRAW,
     DRAW_OF,
-    LEAST,
     LENGTH_OF,
     MATERIAL_OF,
     NORMAL_OF,
@@ -58,7 +56,7 @@ from sensor_models.kernels.camera.ccd.points import (
     spread_axes,
     spread_out,
 )
-from sensor_models.kernels.camera.ccd.probes import END, NEAREST, Probe, ask, send_all
+from sensor_models.kernels.camera.ccd.probes import END, ask
 from sensor_models.kernels.camera.ccd.shading import (
     gather,
 )
@@ -89,7 +87,7 @@ from sensor_models.kernels.light.surfaces import (
     SLOPE_SQUARED,
 )
 from sensor_models.kernels.tracing.embree import WIDTH
-from sensor_models.kernels.tracing.packets import ACCESS, VALID
+from sensor_models.kernels.tracing.packets import ACCESS
 from sensor_models.kernels.tracing.rays import claim
 from sensor_models.kernels.tracing.scene_view import SceneView
 
@@ -97,10 +95,14 @@ Floats = NDArray[np.float64]
 
 #: Draws of bounces of their coats' rays count on from here, numbered in so many bits.
 COAT_DRAWS, COAT_BITS = 1 << 45, 12
-#: Rays by the cosine law of each of their points over those that are due, and rays of its coat.
-BASE_RAYS, TOP_RAYS = (1, 2, 1), (4, 1, 1)
-#: Cells within which light changes where a cell is looked at by itself: few, and some.
-FEW_CELLS, SOME_CELLS = 1.0, 4.0
+#: Rays of the coat of each of their points over those that are due by the cosine law.
+TOP_RAYS = (4, 1)
+#: Points of a patch that send rays at least. With fewer, a record would be taken for one of the
+#: open where by chance no ray met the dark things near by, and pictures became too bright.
+LEAST_SENDERS = 4
+#: Cells within which light changes at most where a cell is looked at by itself, and at least: of
+#: less nobody takes what is found (``shared.CHANGES``).
+SOME_CELLS, FASTEST_CELLS = 4.0, 0.25
 
 
 @njit(**ACCESS)
@@ -161,14 +163,13 @@ def deal_rays(light: Light, points: Points, patch: Patch) -> tuple[int, int, int
     Returns how many points of a patch do, how many rays of each, and how many of its coat.
     """
     kind, own = patch[2], points.spread
-    senders, due = min(light.rays, POINTS), max(light.rays // POINTS, 1)
-    each, tops = BASE_RAYS[kind] * due, TOP_RAYS[kind] * due
+    senders, due = min(max(light.rays, LEAST_SENDERS), POINTS), max(light.rays // POINTS, 1)
     for lane in range(WIDTH):
         own[RAYS + lane] = own[BASES_OF + lane] = 0.0
     for lane in range(points.filled[0]):
         if rank_of(points.ids[lane, RAY_OF]) < senders:
-            own[RAYS + lane] = own[BASES_OF + lane] = each
-    return senders, each, tops
+            own[RAYS + lane] = own[BASES_OF + lane] = due
+    return senders, due, TOP_RAYS[kind] * due
 
 
 @njit(**ACCESS)
@@ -357,13 +358,19 @@ def survey(
 
 @njit(**ACCESS)
 def kind_of(records: Records, cell: int) -> int:
-    """How a cell is looked at: by how many cells light changes within on any of its surfaces."""
-    least = FAR
+    """How a cell is looked at: by how many cells light changes within on any of its surfaces.
+
+    Where light of all of them changes so fast that their points share rays, records stay rough.
+    """
+    least, most = FAR, 0.0
     for group in range(GROUPS):
         if records.counts[BASES, group, cell] > 0.0:
             spot = records.spots[group, cell]
-            least = min(least, SHARE_OF_REACH * spot[REACH] / spot[SIZE])
-    return FEW if least < FEW_CELLS else (SOME if least < SOME_CELLS else BLOCK)
+            cells = SHARE_OF_REACH * spot[REACH] / spot[SIZE]
+            least, most = min(least, cells), max(most, cells)
+    if most < FASTEST_CELLS:
+        return BLOCK
+    return CELL if least < SOME_CELLS else BLOCK
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
