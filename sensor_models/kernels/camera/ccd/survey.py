@@ -97,9 +97,6 @@ Floats = NDArray[np.float64]
 COAT_DRAWS, COAT_BITS = 1 << 45, 12
 #: Rays of the coat of each of their points over those that are due by the cosine law.
 TOP_RAYS = (4, 1)
-#: Points of a patch that send rays at least. With fewer, a record would be taken for one of the
-#: open where by chance no ray met the dark things near by, and pictures became too bright.
-LEAST_SENDERS = 4
 #: Cells within which light changes at most where a cell is looked at by itself, and at least: of
 #: less nobody takes what is found (``shared.CHANGES``).
 SOME_CELLS, FASTEST_CELLS = 4.0, 0.25
@@ -163,7 +160,7 @@ def deal_rays(light: Light, points: Points, patch: Patch) -> tuple[int, int, int
     Returns how many points of a patch do, how many rays of each, and how many of its coat.
     """
     kind, own = patch[2], points.spread
-    senders, due = min(max(light.rays, LEAST_SENDERS), POINTS), max(light.rays // POINTS, 1)
+    senders, due = min(light.rays, POINTS), max(light.rays // POINTS, 1)
     for lane in range(WIDTH):
         own[RAYS + lane] = own[BASES_OF + lane] = 0.0
     for lane in range(points.filled[0]):
