@@ -73,8 +73,8 @@ Floats32 = NDArray[np.float32]
 #: How far neighbours are apart, in cells.
 REACH = 1.0
 #: Rays that the points of a packet send together at least, over those of a point alone; the least
-#: that one sends of them, and the most that there is room for.
-SHARED, LEAST, MOST = 4.0, 1, 16
+#: that one of them sends, and the most that there is room for.
+SHARED, LEAST, MOST = 6.0, 2, 16
 #: Packets, points and rays of a pool.
 PACKETS = 4
 POINTS = PACKETS * WIDTH
