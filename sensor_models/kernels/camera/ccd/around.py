@@ -107,8 +107,8 @@ def begin_grid(own: Floats, lane: int, cells: int) -> None:
 def rays_of(light: Light, points: Points, lane: int) -> tuple[int, int]:
     """How many rays the base and the top of a point get.
 
-    They need none where their light is known. Where less than all is left of the light of a point,
-    it sends as many rays less, one of its base and one of its top at least.
+    They need none where their light is known; all are of the other then. Where less than all is left
+    of the light of a point, it sends as many rays less, one of its base and one of its top at least.
     """
     surface = surface_at(points.surface, lane)
     rays, top = math.ceil(min(points.numbers[lane, SHARE_OF], 1.0) * light.rays), 0
@@ -117,9 +117,12 @@ def rays_of(light: Light, points: Points, lane: int) -> tuple[int, int]:
         top = max(rays // TOP_SHARE, 1)
         if surface[EXTINCTION] > 0.01 or rays == 1:
             top = rays
-    if points.known[lane] or points.shown[lane]:
-        return 0 if points.known[lane] else rays, rays if top > 0 and not points.shown[lane] else 0
-    return rays - top, top
+    base = rays - top
+    if points.known[lane] and top > 0:
+        top = rays
+    if points.shown[lane] and base > 0:
+        base = rays
+    return 0 if points.known[lane] else base, 0 if points.shown[lane] else top
 
 
 @njit(**ACCESS)

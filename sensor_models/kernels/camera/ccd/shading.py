@@ -132,8 +132,8 @@ class ShadingWorkspace(NamedTuple):
 
     points: Points  # that wait for their light
     asking: Points  # that send rays to their surroundings, of whatever pixels
-    gathered: Points  # that share them by direction, and
-    pool: Pool  # these rays
+    gathered: Points  # that share them with neighbours, and
+    pool: Pool  # such points with their rays
     probe: Probe  # rays to the surroundings
     sunward: Waiting  # rays of bounces, toward the sun
     skyward: Waiting  # and to the sky
@@ -416,7 +416,7 @@ def put_off(
 
 @njit(**ACCESS)
 def may_share(points: Points, lane: int) -> bool:
-    """Whether a point may share its rays by direction with neighbours."""
+    """Whether a point may share the rays of its base with neighbours."""
     plain = points.surface[lane, KIND] != TABULATED and not points.bent[lane]
     return bool(plain and points.numbers[lane, CELL_OF] > 0.0)
 
