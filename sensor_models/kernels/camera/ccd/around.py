@@ -107,8 +107,9 @@ def begin_grid(own: Floats, lane: int, cells: int) -> None:
 def rays_of(light: Light, points: Points, lane: int) -> tuple[int, int]:
     """How many rays the base and the top of a point get.
 
-    They need none where their light is known; all are of the other then. Where less than all is left
-    of the light of a point, it sends as many rays less, one of its base and one of its top at least.
+    They need none where their light is known; all are of the other then. Where less than all is
+    left of the light of a point, it sends as many rays less, one of its base and one of its top at
+    least.
     """
     surface = surface_at(points.surface, lane)
     rays, top = math.ceil(min(points.numbers[lane, SHARE_OF], 1.0) * light.rays), 0
