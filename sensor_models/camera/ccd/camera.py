@@ -80,7 +80,7 @@ PROBED_EXPOSURE = 1.0
 USUAL_LONGEST = {SensorModel.relative: 10.0, SensorModel.emva: 0.1}
 #: Rays around a point that are fewer count as so many where neighbours share them: what they have
 #: by chance not met would count as far away, and pictures of corners became 3 % too bright with 2.
-LEAST_SHARED = 4
+LEAST_SHARED = 8
 #: Pixels that a level is measured with, of light that is there, and of light that is looked for.
 MOST_METERED, MOST_PROBED = 2**20, 2**14
 

@@ -210,29 +210,3 @@ surface = [
             made = CcdCamera(camera_of(1, side=24).optics, light=camera)
             means.append(made.expose(rays, level).light.mean())
     assert means[1] == pytest.approx(means[0], rel=0.01)
-
-
-def test_light_in_a_groove_is_that_of_the_open_sky(tmp_path: Path) -> None:
-    """Between long black walls a floor gets (sin a + sin b) / 2 of the sky, a and b to their tops.
-
-    The groove is six pixels wide, so light changes within a cell, from one wall to the other by
-    half of its mean.
-    """
-    half, height, grey = 0.15, 0.6, 0.5
-    text = EVEN.replace("2.0]", "0.0]") + matt("grey", grey) + matt("black", 0.0) + GROUND
-    for k, side in enumerate((-1.0, 1.0)):
-        wall = f"box = {{ size = [0.2, 400, {height}] }}"
-        where = f"position = [{side * (half + 0.1)}, 0, {0.5 * height}]"
-        text += placed(f"wall{k}", "black", wall, where)
-    with RayScene(load_scene(write_manifest(tmp_path, text))) as rays:
-        camera = camera_of(16)
-        frames = [camera.expose(rays, DOWN, frame) for frame in range(12)]
-    light = np.mean([each.light[:, :, 0] for each in frames], axis=0) / camera.response.sum()
-    axes = camera.axes()
-    across = (DOWN[0, :9].reshape(3, 3) @ (axes / axes[:, :, :1] * 5.0)[..., None])[:, :, 0, 0]
-    sines = [d / np.hypot(d, height) for d in (half - across, half + across)]
-    wanted = grey * 0.3 * 0.5 * (sines[0] + sines[1])
-    for low in (0.0, 0.05, 0.1):
-        part = (np.abs(across) >= low) & (np.abs(across) < low + 0.05)
-        assert part.sum() >= 96
-        assert light[part].mean() == pytest.approx(wanted[part].mean(), rel=0.02)
