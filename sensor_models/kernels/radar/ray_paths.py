@@ -132,7 +132,7 @@ NEAREST = np.float32(1e-5)
 MOST_PANES = 6
 #: Power beside that of what is thinned out (``Sender.faint``) which is rounding, 200 dB below the
 #: noise: what mirrors nothing sends its own way back the difference of two equal numbers.
-ROUNDING = 1e-18
+ROUNDING = 1e-19
 #: Tubes that a cell may be divided into along each side, as a power of two.
 DIVISIONS = 12
 #: The last bits of a random word, and how many numbers they make.
