@@ -12,8 +12,8 @@ from sensor_models.kernels.light.beam import beam_factor, beam_of
 from sensor_models.kernels.light.facing import strength_of
 from sensor_models.kernels.light.surfaces import surface_at
 from sensor_models.lidar import lidar as lidars
-from sensor_models.lidar.lidar import Lidar
 from sensor_models.lidar.least import Least, greatest_strength, least_of
+from sensor_models.lidar.lidar import Lidar
 from sensor_models.lidar.named import named_lidar
 from sensor_models.lidar.parameters import LidarParameters, PathConvention
 from sensor_models.light.beam import BeamMode, BeamParameters, pack_beam
