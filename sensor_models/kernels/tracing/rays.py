@@ -193,7 +193,7 @@ def trace_quickly(view: SceneView, packet: Packet, coherent: bool) -> None:
     handed over in halves (``queries``).
     """
     _begin(view, packet, coherent, KEEP_NEAREST)
-    packet.words[FLAGS] &= ~RAY_QUERY_FILTER
+    _drop_filter(packet, coherent)
     _trace(view, packet, SURFACES)
     for lane in range(WIDTH):
         hit = packet.words[GEOMETRY + lane] != INVALID_ID
@@ -207,14 +207,14 @@ def trace_blocked(view: SceneView, packet: Packet, coherent: bool) -> None:
     What a ray meets is what ``trace_surfaces`` finds, but it is done with the first facet, and
     nobody has to know which one that is.
     """
-    packet.words[FLAGS] = RAY_QUERY_COHERENT if coherent else 0
+    _drop_filter(packet, coherent)
     _block(view, packet)
 
 
 @njit(**ACCESS)
 def trace_blocked_at_rest(view: SceneView, packet: Packet, coherent: bool) -> None:
     """As ``trace_blocked``, for rays that are known to be near no movable body."""
-    packet.words[FLAGS] = RAY_QUERY_COHERENT if coherent else 0
+    _drop_filter(packet, coherent)
     if view.handles[SURFACES] != 0:
         occlude(packet, view.handles[SURFACES])
 
@@ -325,6 +325,13 @@ def _begin(view: SceneView, packet: Packet, coherent: bool, filtering: int) -> N
         words[INSTANCE + lane] = INVALID_ID
         packet.floats[BEST_T + lane] = INFINITY
         words[COUNT + lane] = 0
+
+
+@njit(**ACCESS)
+def _drop_filter(packet: Packet, coherent: bool) -> None:
+    """Have no filter called. Where Embree has the address of one, it goes a sixth slower."""
+    packet.words[FLAGS] = RAY_QUERY_COHERENT if coherent else 0
+    put_int64(packet.words.ctypes.data + 4 * ARGUMENTS, FILTER_ADDRESS, 0)
 
 
 @njit(**ACCESS)
