@@ -110,15 +110,22 @@ class Page:
             time.sleep(0.1)
 
     def screenshot(self, selector: str | None = None) -> bytes:
-        """A PNG of the window, or of the first element that a selector finds."""
+        """A PNG of the window, or of the first element that a selector finds.
+
+        The page is scrolled to the element: what lies beyond the window Chromium can take, too, but
+        for that it lays out and draws a window as large as the page, for seconds.
+        """
         options: dict[str, Any] = {"format": "png"}
         if selector is not None:
-            box = self.evaluate(
-                f"(r => [r.x + scrollX, r.y + scrollY, r.width, r.height])"
-                f"(document.querySelector({json.dumps(selector)}).getBoundingClientRect())"
+            x, y, width, height, wide, high, left, top = self.evaluate(
+                f"(e => {{ e.scrollIntoView({{ block: 'center', behavior: 'instant' }});"
+                " const r = e.getBoundingClientRect();"
+                " return [r.x, r.y, r.width, r.height, innerWidth, innerHeight, scrollX, scrollY] })"
+                f"(document.querySelector({json.dumps(selector)}))"
             )
-            clip = dict(zip(("x", "y", "width", "height"), box, strict=True))
-            options |= {"clip": clip | {"scale": 1}, "captureBeyondViewport": True}
+            is_within = x >= 0.0 and y >= 0.0 and x + width <= wide and y + height <= high
+            clip = {"x": x + left, "y": y + top, "width": width, "height": height, "scale": 1}
+            options |= {"clip": clip, "captureBeyondViewport": not is_within}
         return base64.b64decode(self.call("Page.captureScreenshot", **options)["data"])
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:

@@ -156,7 +156,7 @@ class Kernel:
     @functools.partial(_Once, _lock_of_numba)
     def optimised(self) -> Any:
         """Numba's function, which objects are made of and kernels call; it cannot be called."""
-        return self._jitted(**private.NO_WRAPPERS)
+        return private.once_for_constants(self._jitted(**private.NO_WRAPPERS))
 
     @functools.partial(_Once, _lock_of_numba)
     def dispatcher(self) -> Any:

@@ -28,8 +28,8 @@ INTERFACES = {
     " machine, to emit an object file of all",
     "texts": "values in the text of an exception are Python's in Numba's code; they are left out",
     "places": "the path of each statement that raises is shortened: equal sources, equal libraries",
-    "kernels_in_kernels": "`_numba_type_` and the typing context of a target: Numba takes a kernel"
-    " or an intrinsic of ours for its own function",
+    "kernels_in_kernels": "`_numba_type_`, `get_call_template` and the typing context of a target:"
+    " Numba takes a kernel or an intrinsic of ours for its own function, with any constants",
     "counting": "the option `_nrt` leaves out the counting of references to arrays",
     "results": "how a kernel returns: a status, the description of an exception, and arrays with a"
     " count of references before their memory (`NRT_MemInfo`)",
@@ -362,6 +362,27 @@ def without_machine_code() -> Iterator[None]:
 def type_of_function(made: Any) -> Any:
     """What Numba takes one of its functions for that another one calls."""
     return made._numba_type_
+
+
+def once_for_constants(made: Any) -> Any:
+    """One of Numba's functions, to which callers give integers that are constants as any others.
+
+    For Numba each constant has a type of its own, and it would compile the function anew for each
+    that a caller names. That took a quarter of the time of compiling, and the code was no faster:
+    what is inlined knows its constants.
+    """
+    from numba.core import types
+
+    usual = made.get_call_template
+
+    def number(given: Any) -> Any:
+        return given.literal_type if isinstance(given, types.IntegerLiteral) else given
+
+    def template(given: Any, named: Any) -> Any:
+        return usual(tuple(map(number, given)), {name: number(t) for name, t in named.items()})
+
+    made.get_call_template = template
+    return made
 
 
 def type_of_intrinsic(function: Any) -> Any:

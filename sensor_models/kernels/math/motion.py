@@ -443,7 +443,9 @@ def follow_poses(
 @njit(cache=True, error_model="numpy")
 def normalise_quaternion(quaternion: Vector) -> Vector:
     """The quaternion of unit length in the same direction; NaN if it has no length."""
-    return quaternion / math.sqrt(np.sum(quaternion * quaternion))
+    w, x, y, z = quaternion
+    length = math.sqrt(w * w + x * x + y * y + z * z)
+    return np.array([w / length, x / length, y / length, z / length])
 
 
 @njit(cache=True)

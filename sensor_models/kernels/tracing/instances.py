@@ -47,7 +47,8 @@ def place_bodies(shapes: Floats, poses: Floats, bodies: Bodies) -> None:
                     middle += rows[row][k] * shapes[body, 3 + k]
                     side += abs(rows[row][k]) * shapes[body, 6 + k]
                 low[row], high[row] = min(low[row], middle - side), max(high[row], middle + side)
-        bodies.boxes[body, :3], bodies.boxes[body, 3:] = low, high
+        for row in range(3):
+            bodies.boxes[body, row], bodies.boxes[body, 3 + row] = low[row], high[row]
     bodies.balls[:, :3], bodies.balls[:, 3] = 0.0, -math.inf
     bodies.groups[:, :3], bodies.groups[:, 3] = 0.0, -math.inf
     bodies.order[:] = 0
@@ -122,7 +123,11 @@ def rotation_rows(poses: Floats, knot: int, body: int) -> tuple[Triple, Triple, 
 
 @njit(cache=True)
 def normal_matrix(matrix: Floats, out: NDArray[np.float32]) -> None:
-    """Write the inverse transpose of a transform's linear part, but for a positive factor."""
+    """Write the inverse transpose of a transform's linear part, but for a positive factor.
+
+    Item by item, here and above: where Numba assigns one array to another it also compiles what
+    tells their shapes in an error, forty functions for texts.
+    """
     cofactors = np.empty((3, 3))
     for row in range(3):
         for column in range(3):
@@ -136,8 +141,10 @@ def normal_matrix(matrix: Floats, out: NDArray[np.float32]) -> None:
         determinant += matrix[0, column] * cofactors[0, column]
         for row in range(3):
             largest = max(largest, abs(cofactors[row, column]))
-    sign = -1.0 if determinant < 0.0 else 1.0
-    out[:, :] = sign / largest * cofactors
+    factor = (-1.0 if determinant < 0.0 else 1.0) / largest
+    for row in range(3):
+        for column in range(3):
+            out[row, column] = factor * cofactors[row, column]
 
 
 @njit(nogil=True, cache=True)

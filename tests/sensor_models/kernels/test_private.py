@@ -180,6 +180,22 @@ def test_kernels_in_kernels():
     assert both(np.array([1.0, 2.0])) == (10.0, 0x3FF0000000000000)
 
 
+@njit
+def scaled(value, factor):
+    return value * factor
+
+
+@njit
+def with_constants(value):
+    return scaled(value, 2) + scaled(value, 3) + scaled(value, len((value, value)))
+
+
+def test_kernels_in_kernels_once_for_constants():
+    """What is called with one constant and another is compiled once."""
+    assert with_constants(1.5) == 1.5 * 7
+    assert list(scaled.optimised.overloads) == [(numba.float64, numba.int64)]
+
+
 def test_counting():
     """Without the option, references to arrays are counted; with it they are not."""
 
