@@ -220,7 +220,7 @@ def write_archive(target: Path, contents: Mapping[str, bytes]) -> Path:
     """Write files into a zip file, which appears under its name only when it is complete."""
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = target.with_suffix(f".{os.getpid()}.part")
-    with zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    with zipfile.ZipFile(aside, "w") as archive:
         for name, content in sorted(contents.items()):
             # One date for all: equal sources give equal files.
             entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
@@ -320,7 +320,9 @@ def build(
 def parse(arguments: Sequence[str] | None, program: str | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(program, description="Build the sensor FMUs.")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="build these FMUs only")
+    parser.add_argument(
+        "--only", nargs="+", action="extend", metavar="NAME", help="build these FMUs only"
+    )
     parser.add_argument(
         "--output",
         type=Path,
@@ -356,6 +358,7 @@ def parse(arguments: Sequence[str] | None, program: str | None = None) -> argpar
         "--module",
         type=Path,
         nargs="+",
+        action="extend",
         default=[],
         metavar="FILE",
         help="also build an FMU of the sensor that a Python file of your own declares",
@@ -373,6 +376,7 @@ def add_places(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--platforms",
         nargs="+",
+        action="extend",
         choices=[*binding.TARGETS, "host"],
         help="default: all, and with --standalone that of this machine, 'host'",
     )
@@ -384,6 +388,7 @@ def add_places(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--levels",
         nargs="+",
+        action="extend",
         choices=[*SHORT_LEVELS, "host", "none"],
         help="levels of x86-64 processors that kernels are compiled for, default: all; 'host' for"
         " the best of this machine, 'none' to have Numba compile them where the FMUs run",

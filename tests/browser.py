@@ -120,7 +120,8 @@ class Page:
             x, y, width, height, wide, high, left, top = self.evaluate(
                 f"(e => {{ e.scrollIntoView({{ block: 'center', behavior: 'instant' }});"
                 " const r = e.getBoundingClientRect();"
-                " return [r.x, r.y, r.width, r.height, innerWidth, innerHeight, scrollX, scrollY] })"
+                " return [r.x, r.y, r.width, r.height,"
+                " innerWidth, innerHeight, scrollX, scrollY] })"
                 f"(document.querySelector({json.dumps(selector)}))"
             )
             is_within = x >= 0.0 and y >= 0.0 and x + width <= wide and y + height <= high

@@ -7,6 +7,7 @@ detection   the share of a steady target's frames in which it is found, beside M
 speeds      the largest errors of speed and azimuth from -30 to 30 m/s, with ``speed_extended``
 mirrors     a sphere between a ground and a wall, beside image theory, by the spacing of rays
 stages      processor time of each kernel in a frame of the yard, the radar and the bodies moving
+bounces     processor time of such a frame by the surfaces that a path may meet
 """
 
 import math
@@ -130,8 +131,10 @@ class Clocked:
         self.took[kernel.__name__] = self.took.get(kernel.__name__, 0.0) + own
 
 
-def stages(_rays: RayScene) -> str:
-    scene, radar = load_scene("yard"), RayTracedRadar()
+def frames_of_the_yard(bounces: int) -> tuple[int, float, dict[str, float]]:
+    """Tubes of a frame, its processor time and that of its kernels, s."""
+    own = RayTracedParameters(tracing=TracingParameters(max_bounces=bounces))
+    scene, radar = load_scene("yard"), RayTracedRadar(own)
     bodies = np.array([[*body.position, *body.orientation] for body in scene.bodies])
     speeds = np.tile([3.0, 1.0, 0.0, 0.0, 0.0, 0.0], (len(bodies), 1))
     ahead, turn = np.array([5.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0, 0.0])
@@ -146,14 +149,27 @@ def stages(_rays: RayScene) -> str:
             image = radar.image(clocked, motion, frame)
             detector.targets(clocked, image)
         whole = time.process_time() - start
-    clocked.took["Python between them"] = whole - sum(clocked.took.values())
-    rows = sorted(clocked.took.items(), key=lambda row: -row[1])
-    of_each = ", ".join(f"{name} {1e3 * took / FEW:.1f}" for name, took in rows)
-    return f"{image.tubes} tubes, {1e3 * whole / FEW:.0f} ms a frame: {of_each}"
+    return image.tubes, whole / FEW, {name: took / FEW for name, took in clocked.took.items()}
+
+
+def stages(_rays: RayScene) -> str:
+    tubes, whole, took = frames_of_the_yard(TracingParameters.max_bounces)
+    took["Python between them"] = whole - sum(took.values())
+    rows = sorted(took.items(), key=lambda row: -row[1])
+    of_each = ", ".join(f"{name} {1e3 * one:.1f}" for name, one in rows)
+    return f"{tubes} tubes, {1e3 * whole:.0f} ms a frame: {of_each}"
+
+
+def bounces(_rays: RayScene) -> str:
+    rows = []
+    for most in range(1, TracingParameters.max_bounces + 1):
+        tubes, whole, _ = frames_of_the_yard(most)
+        rows.append(f"{most}: {tubes} tubes, {1e3 * whole:.0f} ms")
+    return "; ".join(rows)
 
 
 FIGURES: dict[str, Callable[[RayScene], str]] = {
-    call.__name__: call for call in (noise, nearest, detection, speeds, mirrors, stages)
+    call.__name__: call for call in (noise, nearest, detection, speeds, mirrors, stages, bounces)
 }
 
 

@@ -36,6 +36,14 @@ def test_only_builds_what_it_names(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["Odometer.fmu"]
 
 
+def test_an_option_given_twice_counts_twice() -> None:
+    names = ["--only", "Odometer", "--only", "Imu", "Encoder", "--levels", "v2", "--levels", "v3"]
+    chosen = build_fmus.parse(names)
+    assert chosen.only == ["Odometer", "Imu", "Encoder"]
+    assert chosen.levels == ["v2", "v3"]
+    assert chosen.module == []
+
+
 def test_unknown_fmu_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     refused = run("--only", "Sextant", "--output", str(tmp_path))
     assert refused.returncode == 2

@@ -26,6 +26,7 @@ from sensor_models.kernels.lidar import scan as kernel
 from sensor_models.kernels.light import media as medium_kernel
 from sensor_models.kernels.light import surfaces as surface_kernel
 from sensor_models.kernels.light.paths import LIMITS, Path
+from sensor_models.lidar.least import Least, greatest_strength, least_of
 from sensor_models.lidar.parameters import (
     OF_SCENE,
     AmbientParameters,
@@ -107,11 +108,12 @@ class Lidar:
         self._beam = self._shape.copy()
         if not self.parameters.beam_on:
             self._beam[:2] = 0.0  # neither spread nor width: the factor is 1
+        self._cone = float(np.tan(0.5 * self.parameters.acceptance(self.beam)) ** 2)
         self._keys = np.array([stream_key(seed, identity, term) for term in TERMS])
         self.walk = walk or WalkParameters()
         self._walk = walk_table(self.walk, beam_spread(RAYS, 1.0)[:, 0])
         self._spread = beam_spread(self.parameters.subrays, self.beam.divergence_half_angle)
-        self._materials: tuple[Scene, Met] | None = None
+        self._materials: tuple[Scene, Met, Least] | None = None
         self._angles: tuple[int, Floats, NDArray[np.float32], NDArray[np.float32]] | None = None
 
     @property
@@ -267,21 +269,27 @@ class Lidar:
         ``ParameterError`` if a material or a medium of it knows nothing of the wavelength.
         """
         if self._materials is None or self._materials[0] is not scene:
-            self._materials = scene, self._tables_of(scene)
+            met, own = self._tables_of(scene), self.parameters
+            strength = greatest_strength(met.surfaces, met.media, met.tables, self._cone)
+            self._materials = scene, met, least_of(own, self._beam, strength)
         return self._materials[1]
 
     def _path(self, scene: Scene, frame: int) -> Path:
-        own = self.parameters
+        own, met = self.parameters, self.expect(scene)
+        assert self._materials is not None
+        least = self._materials[2]
         return Path(
-            *self.expect(scene),
-            cone=float(np.tan(0.5 * own.acceptance(self.beam)) ** 2),
+            *met,
+            cone=self._cone,
             most_depth=own.max_depth,
             most_events=own.max_events,
-            least_weight=own.weight_cutoff,
+            least_weight=least.weight,
             most_range=own.max_range,
             flags=0,
             frame=int(frame),
             key=self._keys[ECHO_TERM],
+            detected_from=least.detected_from,
+            detected_by=least.detected_by,
         )
 
     def medium_around(self, scene: Scene) -> Medium:

@@ -125,6 +125,8 @@ class Scenery:
             flags=TELL_PLACES | TELL_MISSES | TELL_SEGMENTS,
             frame=int(frame),
             key=key,
+            detected_from=0.0,
+            detected_by=0.0,
         )
 
     def _surface_rows(self) -> Floats:

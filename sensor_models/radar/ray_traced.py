@@ -74,8 +74,9 @@ LEAST_JITTER = 0.01
 #: Tubes of a chunk, at least; one thread makes a chunk.
 CHUNK = 4096
 #: Power of what scatters, beside the noise in a direction of a cell, below which some of it stands
-#: for all: it is 20 dB below, and its mean is the same.
-FAINT = 0.01
+#: for all: it is 10 dB below, and its mean is the same. Scatter that is as strong as the noise is
+#: then of ten parts or more, whose sum is spread as that of many.
+FAINT = 0.1
 #: An object that is smaller than so many cells of the first pass is looked for by its bounds.
 SMALL = 4.0
 #: Samples or chirps from which on kernels are cut off beyond their reach.

@@ -20,6 +20,8 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import mujoco  # type: ignore[import-untyped]  # it carries no types
+import numpy as np
+from numpy.typing import NDArray
 
 import build_fmus
 from fmus.binding.compile import host_platform
@@ -29,8 +31,13 @@ from fmus.tools.campaigns.master import Master
 from fmus.tools.campaigns.report import write_report
 from fmus.vehicle.parameters import VehicleCommands, VehicleParameters
 from fmus.vehicle.simulation import VehicleSimulation
+from sensor_models.core.frames import matrix_from_quaternion
+from sensor_models.lidar.named import named_lidar
 from sensor_models.scene.manifest import load_scene
-from sensor_models.tools.datasets.dataset import make_dataset
+from sensor_models.scene.tracing import RayScene
+from sensor_models.tools.datasets.dataset import make_dataset, make_samples
+from sensor_models.tools.datasets.description import read_description
+from sensor_models.tools.datasets.sensing import taker_of
 from sensor_models.tools.workers.local import LocalPool
 from tests.bench.bars import Bar
 from tests.campaigns import write_campaign
@@ -169,11 +176,36 @@ def dataset_bars(samples: int = SAMPLES) -> list[Bar]:
             make_dataset(path, Path(folder) / "out", pool)
             seconds = time.perf_counter() - start
         busy = _busy() - busy
+        bare = bare_rays(path)
         size = sum(file.stat().st_size for file in (Path(folder) / "out").iterdir())
     rate = samples / seconds
     detail = f"{samples} samples in {seconds:.1f} s, {size / samples / 1e6:.1f} MB each"
-    detail += f", {1e3 * busy / samples:.1f} ms of processor each"
+    detail += f", {1e3 * busy / samples:.1f} ms of processor each, of bare rays {1e3 * bare:.1f}"
     return [Bar("data set, samples a second over 41", rate / BY_HAND, 3.0, "", detail, True)]
+
+
+def bare_rays(path: Path, samples: int = 50) -> float:
+    """Processor seconds of nothing but tracing the rays of a sample, from the poses of some."""
+    about = read_description(path)
+    takers = [taker_of(rule, about.seed) for rule in about.sensors]
+    front = next(taker.camera for taker in takers if taker.camera is not None)
+    lidar, _ = named_lidar("VLP-16")
+    seen = front.axes, lidar.pattern.directions(0).reshape(-1, lidar.pattern.rows, 3)
+    poses = [np.array(sample.pose) for sample in make_samples(path, range(samples))]
+    with RayScene(load_scene("yard"), threads=1) as rays:
+
+        def trace_all(several: list[NDArray[np.float64]]) -> float:
+            given = []
+            for pose in several:
+                turn = matrix_from_quaternion(pose[3:]).T
+                given += [(pose[:3], directions @ turn) for directions in seen]
+            begun = time.process_time()
+            for origin, directions in given:
+                rays.trace_bare(origin, directions)
+            return time.process_time() - begun
+
+        trace_all(poses[:5])
+        return trace_all(poses) / samples
 
 
 #: Runs of a campaign in the table of ``growth``.

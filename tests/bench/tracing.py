@@ -8,7 +8,8 @@ Every figure is the best of 20, all in one run: tracers take turns of 5, so that
 scene in the cache and all share what else the machine does. Ratios are of processor time over all
 threads: on a machine that is doing nothing else they are those of time on the clock, and where it
 is, they still are. What ``trace`` takes over the bare trace (materials, labels, normals, the rule
-for ties) is told beside it.
+for ties) is told beside it. With 10 million triangles the bound cannot be held on the machine of
+docs/measured.md: ``bench.lines`` says why.
 """
 
 import gc

@@ -9,6 +9,8 @@ Returns  the landscape of ``bench.tracing``, 650,000 triangles, an ideal receive
          nothing else it is that on the clock.
 Casts    the same time over that of the bare casts of ``RayScene`` along as many rays, in the same
          run: what the histogram and the echoes cost.
+         1.4 million returns a second with 19 rays would be 69 ns a ray and thread, and 0.03 million
+         pulses with 2,053 rays 32 ns, about what a bare cast of these takes.
 FMU      frames back to back through the FMU, by a master in Python: rolling sweeps of a moving
          sensor among 650,000 triangles, an apd with noise, and all files.
 Fit      single echoes with noise, per echo, as the bar of 3 us has it on the reference machine.

@@ -32,7 +32,7 @@ from sensor_models.kernels.light.facing import (
     surface_of,
 )
 from sensor_models.kernels.light.media import ABSORPTION, MEDIUM_IOR, OPAQUE
-from sensor_models.kernels.light.paths import Path
+from sensor_models.kernels.light.paths import Path, least_followed
 from sensor_models.kernels.light.surfaces import (
     KIND,
     LAMBERT,
@@ -48,10 +48,11 @@ from sensor_models.kernels.tracing.scene_view import SceneView
 
 # Further rows of the numbers: what is left of the light that arrives, the factor of the widening
 # beam, the strength of the echo, the share that goes on in the mirror direction, the angle of
-# incidence.
+# incidence, the least weight with which light goes on.
 WEIGHT, FACTOR, INTENSITY = FREE, FREE + WIDTH, FREE + 2 * WIDTH
 MIRRORED, INCIDENCE = FREE + 3 * WIDTH, FREE + 4 * WIDTH
-NUMBERS = FREE + 5 * WIDTH
+LEAST = FREE + 5 * WIDTH
+NUMBERS = FREE + 6 * WIDTH
 
 
 @njit(cache=True)
@@ -136,10 +137,12 @@ def widen_on_axis(
 @njit(**ACCESS)
 def mirror(path: Path, first: Facing) -> None:
     """The shares of light that go on, as ``mirrored_share`` has them but for the limit of depth."""
-    own, cone, least = first.numbers, path.cone, path.least_weight
+    own, cone = first.numbers, path.cone
     index, some = path.media[0, MEDIUM_IOR], 0
     for lane in range(WIDTH):
         own[MIRRORED + lane] = 0.0
+        least = least_followed(path, own[LENGTH + lane] / index)
+        own[LEAST + lane] = least
         weight, cosine = own[WEIGHT + lane], own[COSINE + lane]
         slope_squared = own[SURFACE + SLOPE_SQUARED * WIDTH + lane]
         enough = ~(weight * cone < least * (slope_squared * cosine + cone))
@@ -147,7 +150,7 @@ def mirror(path: Path, first: Facing) -> None:
     if some == 0:  # as a rule: then no reflectance has to be worked out
         return
     for lane in range(WIDTH):
-        weight, cosine = own[WEIGHT + lane], own[COSINE + lane]
+        weight, cosine, least = own[WEIGHT + lane], own[COSINE + lane], own[LEAST + lane]
         slope_squared = own[SURFACE + SLOPE_SQUARED * WIDTH + lane]
         share = specular_share(surface_of(first, lane, 0.0), cosine, index, cone)
         enough = ~(weight * cone < least * (slope_squared * cosine + cone))
@@ -164,5 +167,5 @@ def mirror_tables(path: Path, first: Facing) -> None:
         if first.hit[lane] and own[SURFACE + KIND * WIDTH + lane] == TABULATED:
             surface, cosine = surface_of(first, lane, 0.0), own[COSINE + lane]
             share = mirrored_of_table(path.tables, surface, cosine, path.cone)
-            enough = own[WEIGHT + lane] * share >= path.least_weight
+            enough = own[WEIGHT + lane] * share >= own[LEAST + lane]
             own[MIRRORED + lane] = share if enough else 0.0

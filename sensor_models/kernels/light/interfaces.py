@@ -20,6 +20,7 @@ from sensor_models.kernels.light.branches import (
     BEHIND,
     DEPTH,
     EVENTS,
+    REDUCED,
     TO_DRAW,
     WEIGHT,
     Branches,
@@ -51,6 +52,7 @@ from sensor_models.kernels.light.paths import (
     EVENT_LIMIT,
     NESTING_LIMIT,
     Path,
+    least_followed,
 )
 from sensor_models.kernels.light.surfaces import (
     DIELECTRIC,
@@ -78,21 +80,25 @@ def mirrored_share(
     surface: Surface,
     depth: int,
     weight: float,
+    least: float,
     cosine: float,
     index: float,
     lost: Counts,
 ) -> float:
-    """The share of light that goes on from an opaque surface, 0 if that is not worth following."""
+    """The share of light that goes on from an opaque surface, 0 if that is not worth following.
+
+    ``least`` is the weight from which on it is.
+    """
     if surface[KIND] == LAMBERT:
         return 0.0
     # The share of a perfect mirror of this roughness: cheap, and often too little.
-    if weight * path.cone < path.least_weight * (surface[SLOPE_SQUARED] * cosine + path.cone):
+    if weight * path.cone < least * (surface[SLOPE_SQUARED] * cosine + path.cone):
         return 0.0
     if surface[KIND] == TABULATED:
         share: float = mirrored_of_table(path.tables, surface, cosine, path.cone)
     else:
         share = specular_share(surface, cosine, index, path.cone)
-    if not weight * share >= path.least_weight:
+    if not weight * share >= least:
         return 0.0
     if depth >= path.most_depth:
         lost[DEPTH_LIMIT] += share > 0.0
@@ -160,7 +166,8 @@ def meet_opaque(
 ) -> None:
     """Send the specular share on in the mirror direction."""
     weight, depth = flight.numbers[lane, WEIGHT], flight.ids[lane, DEPTH]
-    share = mirrored_share(path, surface, depth, weight, cosine, index, lost)
+    least = least_followed(path, flight.numbers[lane, REDUCED])
+    share = mirrored_share(path, surface, depth, weight, least, cosine, index, lost)
     if share > 0.0:
         twice = 2.0 * cosine
         mirrored = (
@@ -189,15 +196,16 @@ def meet_dielectric(
 ) -> None:
     """Split a ray at a clear interface."""
     weight = flight.numbers[lane, WEIGHT]
+    least = least_followed(path, flight.numbers[lane, REDUCED])
     if flight.ids[lane, DEPTH] >= path.most_depth:
-        lost[DEPTH_LIMIT] += weight >= path.least_weight
+        lost[DEPTH_LIMIT] += weight >= least
         return
     back, mirrored, refracted = split(along, toward, index, behind)
-    if back > 0.0 and weight * back >= path.least_weight:
+    if back > 0.0 and weight * back >= least:
         place = send_on(flight, lane, waiting, mirrored, times(away, toward), back, lost)
         if place >= 0:
             step_down(waiting, place, 1)
-    if back < 1.0 and weight * (1.0 - back) >= path.least_weight:
+    if back < 1.0 and weight * (1.0 - back) >= least:
         off = times(-away, toward)
         place = send_on(flight, BEHIND, through, refracted, off, 1.0 - back, lost)
         if place >= 0:

@@ -9,7 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.philox import Key
+from sensor_models.kernels.tracing.packets import ACCESS
 
 #: Limits that cut light off, as ``Tree.lost`` counts them: interfaces met at the greatest depth
 #: whose light would have gone on; rays that met more boundaries than are followed; media that were
@@ -38,3 +40,14 @@ class Path(NamedTuple):
     flags: int  # what is told of arrivals: TELL_MISSES and so on
     frame: int  # counts the draws
     key: Key  # of the draws of media
+    # What a branch must have left to be detected at all: so much at the sensor, and so much more
+    # for each m of its reduced path; 0 where detectors do not say.
+    detected_from: float
+    detected_by: float
+
+
+@njit(**ACCESS)
+def least_followed(path: Path, reduced: float) -> float:
+    """The least weight of a branch that is followed from some reduced path on."""
+    least: float = max(path.least_weight, path.detected_from + path.detected_by * reduced)
+    return least

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
+from sensor_models.kernels.math.caches import prefetch
 from sensor_models.kernels.math.memory import move_bytes
-from sensor_models.kernels.output.caches import prefetch
 
 #: A number in each byte of a word: times a byte, that byte eight times.
 ALIKE = np.uint64(0x0101010101010101)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
-from sensor_models.kernels.math.philox import block, open_unit
+from sensor_models.kernels.math.philox import DROPPED_BITS, block, open_unit
 from sensor_models.kernels.math.rotations import dot, plus, times
 from sensor_models.kernels.radar.compiling import CALLED
 from sensor_models.kernels.radar.crossings import (
@@ -132,9 +132,11 @@ NEAREST = np.float32(1e-5)
 MOST_PANES = 6
 #: Power beside that of what is thinned out (``Sender.faint``) which is rounding, 200 dB below the
 #: noise: what mirrors nothing sends its own way back the difference of two equal numbers.
-ROUNDING = 1e-18
+ROUNDING = 1e-19
 #: Tubes that a cell may be divided into along each side, as a power of two.
 DIVISIONS = 12
+#: The last bits of a random word, and how many numbers they make.
+LAST_BITS, BITS = (np.uint64(1) << DROPPED_BITS) - np.uint64(1), 4096.0
 
 
 class Cells(NamedTuple):
@@ -162,7 +164,7 @@ class Room(NamedTuple):
     waiting: Floats  # tubes that go on: number by number, ``APART`` each
     filled: Ints  # tubes on the stack, and those that it had no room for
     page: Ints  # number of the page, paths on it, chunk, count of pages of the chunk
-    at: Ints  # cell and part, and the row and the column of both
+    at: Ints  # cell and part, the row and the column of both, and the words of the next part
 
 
 @njit(**ACCESS)
@@ -176,12 +178,28 @@ def _begin(sender: Sender, cells: Cells, at: Ints, numbers: Floats, lane: int) -
         at[4] = at[5] = 0
     u = cells.left + at[3] * cells.width + (at[5] + 0.5) * width
     v = cells.bottom + at[2] * cells.height + (at[4] + 0.5) * height
-    draws = block(sender.key, sender.frame, (number << (2 * DIVISIONS)) + part)
+    one, other = _draw(sender, at, number, part)
     numbers[U + lane], numbers[V + lane] = u, v
     numbers[HALF_U + lane], numbers[HALF_V + lane] = 0.5 * width, 0.5 * height
-    numbers[SHIFT_U + lane] = (open_unit(draws[0]) - 0.5) * sender.jitter * width
-    numbers[SHIFT_V + lane] = (open_unit(draws[1]) - 0.5) * sender.jitter * height
-    numbers[DRAW + lane], numbers[OTHER_DRAW + lane] = open_unit(draws[2]), open_unit(draws[3])
+    numbers[SHIFT_U + lane] = _last_bits(one) * sender.jitter * width
+    numbers[SHIFT_V + lane] = _last_bits(other) * sender.jitter * height
+    numbers[DRAW + lane], numbers[OTHER_DRAW + lane] = open_unit(one), open_unit(other)
+
+
+@njit(**ACCESS)
+def _draw(sender: Sender, at: Ints, number: int, part: int) -> tuple[np.uint64, np.uint64]:
+    """Two random words of a tube: two tubes of a cell, one after the other, share a block."""
+    if part % 2 == 1:
+        return np.uint64(at[6]), np.uint64(at[7])
+    draws = block(sender.key, sender.frame, (number << (2 * DIVISIONS)) + part)
+    at[6], at[7] = np.int64(draws[2]), np.int64(draws[3])
+    return draws[0], draws[1]
+
+
+@njit(**ACCESS)
+def _last_bits(word: np.uint64) -> float:
+    """The bits of a word that ``open_unit`` drops, as a number about 0, from -1/2 to 1/2."""
+    return (np.float64(word & LAST_BITS) + 0.5) / BITS - 0.5
 
 
 @njit(**ACCESS)
@@ -449,7 +467,7 @@ def shoot(
         new_packet(), new_packet(), np.zeros(COLUMNS), np.zeros(WIDTH, np.int64),
         np.zeros((WIDTH, LEG_SIZE)),
         np.zeros(NUMBERS * APART),
-        np.zeros(2, np.int64), np.zeros(4, np.int64), np.zeros(6, np.int64),
+        np.zeros(2, np.int64), np.zeros(4, np.int64), np.zeros(8, np.int64),
     )  # fmt: skip
     chunk = claim(claims)
     while chunk < len(cells.chunks) - 1:

@@ -190,6 +190,10 @@ def fill(
     at = index * WIDTH // parts
     part = index * WIDTH - at * parts
     block, draws, misty = -1, (1.0, 1.0, 1.0, 1.0), may_answer(path)
+    if part + WIDTH <= parts and not misty:
+        fill_of_one(scan, pulse, under, packet, bundle, at, part)
+        send_filled(view, path, under, packet, lanes)
+        return
     for lane in range(WIDTH):
         if part == parts:
             at, part = at + 1, 0
@@ -209,8 +213,50 @@ def fill(
             draws = draws_at_sensor(path, block)
         lanes.air[lane] = draws[number & (1 << WORD_SHIFT) - 1]
         part += 1
+    send_filled(view, path, under, packet, lanes)
+
+
+@njit(**ACCESS)
+def send_filled(
+    view: SceneView, path: Path, under: Histograms, packet: Packet, lanes: Lanes
+) -> None:
+    """Make the rays of a filled packet ready to be traced."""
     set_rays(view, packet, farthest(view, path, 0, 0.0))
     keep_off(view, under, packet, lanes)
+
+
+@njit(**ACCESS)
+def fill_of_one(
+    scan: Scan,
+    pulse: Pulse,
+    under: Histograms,
+    packet: Packet,
+    bundle: Bundle,
+    at: int,
+    part: int,
+) -> None:
+    """``fill`` from a ray of a pulse on that has the whole packet, in vectors; air answers none."""
+    lanes, rays, words, own = bundle.lanes, packet.doubles, packet.words, bundle.first.numbers
+    ray, pose, frame = under.ray[at], under.pose[at], under.frame[at]
+    x, y, z, a, b, c = pose[9], pose[10], pose[11], frame[0], frame[1], frame[2]
+    d, e, f, g, h, i = frame[3], frame[4], frame[5], frame[6], frame[7], frame[8]
+    offset, slope = pulse.offset[part : part + WIDTH], pulse.slope[part : part + WIDTH]
+    toward, share = pulse.toward[part : part + WIDTH], pulse.share[part : part + WIDTH]
+    time = scan.offset[ray]
+    for lane in range(WIDTH):
+        left, up = offset[lane, 0], offset[lane, 1]
+        rays[PLACE + lane] = x + left * d + up * g
+        rays[PLACE + WIDTH + lane] = y + left * e + up * h
+        rays[PLACE + 2 * WIDTH + lane] = z + left * f + up * i
+    for lane in range(WIDTH):
+        left, up, scale = slope[lane, 0], slope[lane, 1], toward[lane]
+        rays[ALONG + lane] = scale * (a + left * d + up * g)
+        rays[ALONG + WIDTH + lane] = scale * (b + left * e + up * h)
+        rays[ALONG + 2 * WIDTH + lane] = scale * (c + left * f + up * i)
+    for lane in range(WIDTH):
+        lanes.ray[lane], lanes.place[lane], lanes.air[lane] = ray, at, 1.0
+        bundle.part[lane], words[VALID + lane], rays[SENT + lane] = part + lane, -1, time
+        own[SHARE + lane], own[TOWARD_AXIS + lane] = share[lane], toward[lane]
 
 
 @njit(**ACCESS)

@@ -138,7 +138,7 @@ class Boxes:
         found = []
         for entity in self.entities:
             mask = seen == entity.entity_id
-            pixels = int(mask.sum())
+            pixels = int(np.count_nonzero(mask))
             if pixels < self._smallest:
                 continue
             centre, box = _in_world(entity, bodies)

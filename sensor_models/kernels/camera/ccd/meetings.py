@@ -115,7 +115,10 @@ def sort_out(view: SceneView, path: Path, tree: Tree, ends: NDArray[np.int64], l
             elif kind != LAMBERT:
                 surface = surface_of(seen, lane, seen.numbers[SURFACE + TWO_WAY * WIDTH + lane])
                 cosine = seen.numbers[COSINE + lane]
-                share = mirrored_share(path, surface, 0, left[lane], cosine, index, tree.lost)
+                least = path.least_weight
+                share = mirrored_share(
+                    path, surface, 0, left[lane], least, cosine, index, tree.lost
+                )
                 end = FOLLOWED if share > 0.0 else MEETS
         ends[lane] = end
         if end == FOLLOWED:
