@@ -14,12 +14,12 @@ mirror whose sun is in its highlight (``shading``) the sun is not seen a second 
 Source: PHYSICS-2, 32.3 and 32.5.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sensor_models.kernels.camera.ccd.known import take_shared
 from sensor_models.kernels.camera.ccd.lights import Light, sky_share
 from sensor_models.kernels.camera.ccd.looks import dress
 from sensor_models.kernels.camera.ccd.meetings import (
@@ -32,14 +32,13 @@ from sensor_models.kernels.camera.ccd.meetings import (
     met_at_once,
     sort_out,
 )
-from sensor_models.kernels.camera.ccd.nets import choose_words, interleaved
+from sensor_models.kernels.camera.ccd.nets import choose_words
 from sensor_models.kernels.camera.ccd.points import (
     ALONG_OF,
     CELL_OF,
     DRAW_OF,
     LENGTH_OF,
     MATERIAL_OF,
-    NET_OF,
     NORMAL_OF,
     PIXEL_OF,
     PLACE_OF,
@@ -58,19 +57,11 @@ from sensor_models.kernels.camera.ccd.shading import (
     new_shading_workspace,
 )
 from sensor_models.kernels.camera.ccd.shared import (
-    BASES,
-    CHANGES,
-    OWN_SHARE,
-    SIDE,
     SPOT,
-    TOPS,
     Records,
-    look_up,
-    put_spot,
 )
 from sensor_models.kernels.camera.ccd.shots import (
     MOST_NODES,
-    MOST_SAMPLES,
     NODE_BITS,
     SAMPLE_BITS,
     Picture,
@@ -97,11 +88,7 @@ from sensor_models.kernels.light.media import ABSORPTION, transmission
 from sensor_models.kernels.light.paths import Path
 from sensor_models.kernels.light.surfaces import (
     DIELECTRIC,
-    LAMBERT,
-    SLOPE_SQUARED,
     SURFACE_SIZE,
-    TABULATED,
-    surface_at,
 )
 from sensor_models.kernels.light.surfaces import KIND as SURFACE_KIND
 from sensor_models.kernels.light.tree import (
@@ -113,7 +100,6 @@ from sensor_models.kernels.light.tree import (
     take_off,
     trace,
 )
-from sensor_models.kernels.math.rotations import dot
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.packets import ACCESS, ALONG, PLACE, SENT, VALID, Triple
 from sensor_models.kernels.tracing.rays import claim, set_rays
@@ -123,10 +109,6 @@ Floats = NDArray[np.float64]
 
 #: Tiles across and down a square of them, which a thread claims at once.
 SQUARE = 4
-#: Cosine at which a cell is seen that is as long as cells count at most.
-LEAST_SLANT = 0.1
-#: Bits of the number of a place in a picture, before those of the ray of its pixel.
-NET_BITS = 22
 
 
 class Workspace(NamedTuple):
@@ -212,51 +194,6 @@ def add_haze(light: Light, workspace: Workspace, lane: int, share: float) -> Non
 
 
 @njit(**ACCESS)
-def is_straight(node: int) -> bool:
-    """Whether nothing but glass is before a node, which lets its way through: 0, 2, 6, 14, ..."""
-    return node + 2 & node + 1 == 0
-
-
-@njit(**ACCESS)
-def take_shared(
-    light: Light,
-    records: Records,
-    shot: Shot,
-    workspace: Workspace,
-    meeting: Meeting,
-    place: int,
-) -> None:
-    """Take the light around a point from what neighbours share, as far as they know of it."""
-    points, spot = workspace.shading.points, workspace.spot
-    pixel = points.ids[place, PIXEL_OF]
-    down, across = pixel // shot.columns, pixel % shot.columns
-    sample = points.ids[place, DRAW_OF] >> NODE_BITS & (MOST_SAMPLES - 1)
-    points.ids[place, NET_OF] = interleaved(down, across) + (sample << NET_BITS)
-    material = points.ids[place, MATERIAL_OF]
-    surface = surface_at(light.surfaces, material)
-    points.numbers[place, SHARE_OF] = meeting.weight
-    if surface[SURFACE_KIND] == TABULATED:  # what it sends depends on where each ray comes from
-        return
-    points.numbers[place, SHARE_OF] *= OWN_SHARE
-    coated = surface[SURFACE_KIND] != LAMBERT
-    size, least = SIDE * shot.cell * meeting.optical, OWN_SHARE * light.rays
-    changes = 0.0
-    if is_straight(points.ids[place, DRAW_OF] & (MOST_NODES - 1)):  # mirrors would mix places
-        slant = max(-dot(meeting.along, meeting.normal), LEAST_SLANT)
-        points.numbers[place, CELL_OF] = size / slant
-        changes = CHANGES[1 if coated else 0]
-    coat, lobe = (material + 1, math.sqrt(surface[SLOPE_SQUARED])) if coated else (0, 0.0)
-    put_spot(spot, meeting.place, meeting.normal, size, coat, lobe)
-    points.known[place] = look_up(
-        records, down, across, BASES, least, changes, spot, points.around[place]
-    )
-    if coated:
-        points.shown[place] = look_up(
-            records, down, across, TOPS, least, 0.0, spot, points.onto[place]
-        )
-
-
-@njit(**ACCESS)
 def put_point(
     view: SceneView,
     light: Light,
@@ -282,7 +219,7 @@ def put_point(
     points.ids[place, PIXEL_OF] = draw >> (NODE_BITS + SAMPLE_BITS)
     points.known[place] = points.shown[place] = False
     if records.across > 0:
-        take_shared(light, records, shot, workspace, meeting, place)
+        take_shared(light, records, shot, points, workspace.spot, meeting, place)
     for k in range(len(workspace.tint)):
         points.tint[place, k] = workspace.tint[k]
         points.base[place, k] = light.base[material, k]
