@@ -17,6 +17,7 @@ from sensor_models.kernels.light.beam import (
     is_on_axis,
     most_of,
 )
+from sensor_models.kernels.light.branches import least_followed
 from sensor_models.kernels.light.facing import (
     COSINE,
     FREE,
@@ -32,7 +33,7 @@ from sensor_models.kernels.light.facing import (
     surface_of,
 )
 from sensor_models.kernels.light.media import ABSORPTION, MEDIUM_IOR, OPAQUE
-from sensor_models.kernels.light.paths import Path, least_followed
+from sensor_models.kernels.light.paths import Path
 from sensor_models.kernels.light.surfaces import (
     KIND,
     LAMBERT,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
+from sensor_models.kernels.light.paths import Path
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.packets import (
     ACCESS,
@@ -132,3 +133,10 @@ def step_down(branches: Branches, place: int, side: int) -> None:
     """Make a branch that of a child in the heap: side 1 reflected, 2 transmitted."""
     branches.ids[place, NODE] = 2 * branches.ids[place, NODE] + side
     branches.ids[place, DEPTH] += 1
+
+
+@njit(**ACCESS)
+def least_followed(path: Path, reduced: float) -> float:
+    """The least weight of a branch that is followed from some reduced path on."""
+    least: float = max(path.least_weight, path.detected_from + path.detected_by * reduced)
+    return least

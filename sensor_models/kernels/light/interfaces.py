@@ -27,6 +27,7 @@ from sensor_models.kernels.light.branches import (
     enter,
     entry_of,
     leave,
+    least_followed,
     medium_of,
     push,
     step_down,
@@ -52,7 +53,6 @@ from sensor_models.kernels.light.paths import (
     EVENT_LIMIT,
     NESTING_LIMIT,
     Path,
-    least_followed,
 )
 from sensor_models.kernels.light.surfaces import (
     DIELECTRIC,

@@ -1,7 +1,8 @@
 """What light meets on its way, and how far it is followed.
 
 A ``Path`` is all that the tree of rays (``light.tree``) has to know. It knows nothing of what
-sends the rays or makes something of what comes back.
+sends the rays or makes something of what comes back. What writes points imports it for the names
+of limits, in FMUs without Embree, too: so it imports nothing that traces.
 """
 
 from typing import NamedTuple
@@ -9,9 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.math.philox import Key
-from sensor_models.kernels.tracing.packets import ACCESS
 
 #: Limits that cut light off, as ``Tree.lost`` counts them: interfaces met at the greatest depth
 #: whose light would have gone on; rays that met more boundaries than are followed; media that were
@@ -44,10 +43,3 @@ class Path(NamedTuple):
     # for each m of its reduced path; 0 where detectors do not say.
     detected_from: float
     detected_by: float
-
-
-@njit(**ACCESS)
-def least_followed(path: Path, reduced: float) -> float:
-    """The least weight of a branch that is followed from some reduced path on."""
-    least: float = max(path.least_weight, path.detected_from + path.detected_by * reduced)
-    return least
