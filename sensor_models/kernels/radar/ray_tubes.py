@@ -99,7 +99,7 @@ APART = STACK + 8
 #: Surfaces that a tube is followed to, panes among them.
 MOST_EVENTS = 24
 #: What is left of the power of a tube that is not followed any further.
-LEAST_POWER = 1e-3
+LEAST_POWER = 1e-5
 
 
 class Sender(NamedTuple):
