@@ -330,7 +330,8 @@ class LightParameters:
     rays: int = integer(
         16,
         "Rays to sky and surroundings from each point that is seen; where light is shared, from "
-        "8 x 8 pixels together, and half as many from each point that agrees with no neighbour",
+        "8 x 8 pixels together, fewer than 8 counting as 8, and half as many from each point that "
+        "agrees with no neighbour",
         minimum=1,
         maximum=4096,
     )
