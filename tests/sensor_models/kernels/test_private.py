@@ -185,13 +185,13 @@ def scaled(value, factor):
     return value * factor
 
 
-@njit
-def with_constants(value):
-    return scaled(value, 2) + scaled(value, 3) + scaled(value, len((value, value)))
-
-
 def test_kernels_in_kernels_once_for_constants():
     """What is called with one constant and another is compiled once."""
+
+    @numba.njit  # which compiles it in this process, whatever was cached
+    def with_constants(value):
+        return scaled(value, 2) + scaled(value, 3) + scaled(value, len((value, value)))
+
     assert with_constants(1.5) == 1.5 * 7
     assert list(scaled.optimised.overloads) == [(numba.float64, numba.int64)]
 
