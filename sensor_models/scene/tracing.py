@@ -215,7 +215,7 @@ class RayScene:
         """
         with self._users.one_more(self._closed_error):
             seen = self.view_of(bodies) if view is None else view
-        claims = np.zeros(1, np.int64)
+        claims = self.pool.new_claims(threads)
 
         def take_part() -> None:
             with self._users.one_more(self._closed_error):

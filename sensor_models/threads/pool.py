@@ -29,7 +29,7 @@ class Work:
 
     Args:
         function: the function that each thread calls.
-        claims: counts from 0 the parts of the work that the calls have taken.
+        claims: the first counts from 0 the parts of the work that the calls have taken.
         helpers: the calls of other threads; if there are none, all work is done.
     """
 
@@ -58,7 +58,7 @@ class Work:
         """Do the rest, wait for the others, and raise an error that one of them has raised."""
         helpers, self._helpers = self._helpers, []
         if helpers and self._process != os.getpid():  # threads do not survive a fork
-            self._claims[:] = 0
+            self._claims[0] = 0
             self._function()
         else:
             self._take_part(helpers)
@@ -97,13 +97,17 @@ class Pool:
 
         The kernel must release the global lock; it divides its work by ``claim(claims)``.
         """
-        claims = np.zeros(1, np.int64)
+        claims = self.new_claims()
         self.begin(lambda: kernel(claims, *arguments), claims).end()
+
+    def new_claims(self, most: int = 0) -> NDArray[np.int64]:
+        """For ``begin``: no part is taken, and how many threads there are to take them."""
+        return np.array([0, min(most, self.threads) if most else self.threads], np.int64)
 
     def begin(self, function: Callable[[], None], claims: NDArray[np.int64], most: int = 0) -> Work:
         """Let each other thread call a function; ``Work.end`` also calls it here, and waits.
 
-        The calls divide the work by ``claims``, which counts from 0. ``most`` is the number of
+        The calls divide the work by ``claims`` (``new_claims``). ``most`` is the number of
         threads that there is work for; 0 for all. If there is no other thread, all is done here at
         once.
         """

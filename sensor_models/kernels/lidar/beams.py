@@ -45,7 +45,7 @@ from sensor_models.kernels.tracing.packets import (
 )
 from sensor_models.kernels.tracing.rays import set_rays
 from sensor_models.kernels.tracing.scene_view import SceneView
-from sensor_models.kernels.tracing.sensor_poses import position_of, rotate
+from sensor_models.kernels.tracing.sensor_poses import position_of
 
 
 class Lanes(NamedTuple):
@@ -53,6 +53,7 @@ class Lanes(NamedTuple):
 
     ray: NDArray[np.int64]  # (WIDTH,), -1 for none
     pose: Floats  # (WIDTH, 12), of the sensor
+    turned: Floats  # (12 * WIDTH,): the same, a row for each number
     time: Floats  # (WIDTH,), that the pose is of, as a share of the frame; NaN for none
     draw: Floats  # (WIDTH,), of the error of a ray's first return
     air: Floats  # (WIDTH,), of the echo of the medium that the ray sets out in
@@ -65,14 +66,23 @@ def new_lanes(scan: Scan) -> Lanes:
     lanes = Lanes(
         np.empty(WIDTH, np.int64),
         np.empty((WIDTH, 12)),
+        np.empty(12 * WIDTH),
         np.full(WIDTH, np.nan),
         np.zeros(WIDTH),
         np.ones(WIDTH),
         np.zeros(WIDTH, np.int64),
     )
     for lane in range(WIDTH):
-        put_pose(scan, 0, lanes.pose[lane])
+        take_pose(scan, 0, lanes, lane)
     return lanes
+
+
+@njit(**ACCESS)
+def take_pose(scan: Scan, ray: int, lanes: Lanes, lane: int) -> None:
+    """Set the pose of a lane to that at the time of a ray."""
+    put_pose(scan, ray, lanes.pose[lane])
+    for k in range(12):
+        lanes.turned[k * WIDTH + lane] = lanes.pose[lane, k]
 
 
 @njit(**ACCESS)
@@ -117,13 +127,14 @@ def begin_packet(
     """Say which rays a packet has, from where they are sent, and make their draws."""
     for lane in range(WIDTH):
         lanes.ray[lane] = ray_of(scan, corner, lane)
-    if len(scan.poses) > 1:
-        for lane in range(WIDTH):
-            ray = lanes.ray[lane]
-            # The rays of a column are sent together as a rule: this one has the pose of the last.
-            if ray >= 0 and scan.offset[ray] != lanes.time[lane]:
-                lanes.time[lane] = scan.offset[ray]
-                put_pose(scan, ray, lanes.pose[lane])
+    moves = len(scan.poses) > 1
+    for lane in range(WIDTH):
+        ray = lanes.ray[lane]
+        # The rays of a column are sent together as a rule: this one has the pose of the last.
+        if ray >= 0 and scan.offset[ray] != lanes.time[lane]:
+            lanes.time[lane] = scan.offset[ray]
+            if moves:
+                take_pose(scan, ray, lanes, lane)
     blocks = blocks_of_packet(scan, corner)
     if has_distance_noise(detector):
         for index in range(blocks):
@@ -186,19 +197,36 @@ def send_beams(
 ) -> None:
     """Send one ray of the beam of each lane."""
     jitters = scan.sigma_azimuth > 0.0 or scan.sigma_elevation > 0.0
-    rays, pose = packet.doubles, lanes.pose
+    rays = packet.doubles
     for lane in range(WIDTH):
         packet.words[VALID + lane] = -1 if lanes.ray[lane] >= 0 else 0
+        rays[SENT + lane] = lanes.time[lane] if lanes.ray[lane] >= 0 else 0.0
         ray = max(lanes.ray[lane], 0)
         along = jittered(scan, detector, ray) if jitters else nominal(scan, ray)
         if detector.subrays > 1:
             along = off_axis(along, scan.spread[beam_ray, 0], scan.spread[beam_ray, 1])
-        x, y, z = rotate(pose[lane], along)
-        rays[ALONG + lane], rays[ALONG + WIDTH + lane] = x, y
-        rays[ALONG + 2 * WIDTH + lane], rays[SENT + lane] = z, scan.offset[ray]
-        rays[PLACE + lane], rays[PLACE + WIDTH + lane] = pose[lane, 9], pose[lane, 10]
-        rays[PLACE + 2 * WIDTH + lane] = pose[lane, 11]
+        rays[ALONG + lane], rays[ALONG + WIDTH + lane] = along[0], along[1]
+        rays[ALONG + 2 * WIDTH + lane] = along[2]
+    turn_beams(packet, lanes)
     set_rays(view, packet, farthest(view, path, 0, 0.0))
+
+
+@njit(**ACCESS)
+def turn_beams(packet: Packet, lanes: Lanes) -> None:
+    """Bring the beams of a packet from the sensor to the world; one loop, which becomes vectors."""
+    rays, turned = packet.doubles, lanes.turned
+    for lane in range(WIDTH):
+        x, y = rays[ALONG + lane], rays[ALONG + WIDTH + lane]
+        z = rays[ALONG + 2 * WIDTH + lane]
+        a, b, c = turned[lane], turned[WIDTH + lane], turned[2 * WIDTH + lane]
+        d, e, f = turned[3 * WIDTH + lane], turned[4 * WIDTH + lane], turned[5 * WIDTH + lane]
+        g, h, i = turned[6 * WIDTH + lane], turned[7 * WIDTH + lane], turned[8 * WIDTH + lane]
+        p, q, r = turned[9 * WIDTH + lane], turned[10 * WIDTH + lane], turned[11 * WIDTH + lane]
+        rays[ALONG + lane] = a * x + b * y + c * z
+        rays[ALONG + WIDTH + lane] = d * x + e * y + f * z
+        rays[ALONG + 2 * WIDTH + lane] = g * x + h * y + i * z
+        rays[PLACE + lane], rays[PLACE + WIDTH + lane] = p, q
+        rays[PLACE + 2 * WIDTH + lane] = r
 
 
 @njit(**ACCESS)

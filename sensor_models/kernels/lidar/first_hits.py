@@ -5,8 +5,9 @@ are added to those. Exponentials are those of ``math.decay``, as the standard li
 """
 
 from sensor_models.kernels.compiling import njit
-from sensor_models.kernels.lidar.layout import Detector
-from sensor_models.kernels.lidar.points import angle_of
+from sensor_models.kernels.lidar.layout import Detector, Floats
+from sensor_models.kernels.lidar.points import angle_of, measured, reported_by
+from sensor_models.kernels.lidar.walk import walked
 from sensor_models.kernels.light.beam import (
     DETECTOR,
     EMITTER,
@@ -23,11 +24,11 @@ from sensor_models.kernels.light.facing import (
     FREE,
     INDEX,
     LENGTH,
+    OUTWARD,
     STRENGTH,
     SURFACE,
     Facing,
     face,
-    look_up,
     new_facing,
     send_back,
     surface_of,
@@ -38,13 +39,15 @@ from sensor_models.kernels.light.surfaces import (
     KIND,
     LAMBERT,
     SLOPE_SQUARED,
+    SURFACE_SIZE,
     TABULATED,
     specular_share,
 )
 from sensor_models.kernels.light.tabulated import mirrored_of_table, send_back_tables
 from sensor_models.kernels.math.decay import LOWEST, decayed, decayed_less_one
 from sensor_models.kernels.tracing.embree import WIDTH
-from sensor_models.kernels.tracing.packets import ACCESS, Packet
+from sensor_models.kernels.tracing.hits import hit_across, hit_distance, hit_material, is_hit
+from sensor_models.kernels.tracing.packets import ACCESS, Packet, is_valid
 from sensor_models.kernels.tracing.scene_view import SceneView
 
 # Further rows of the numbers: what is left of the light that arrives, the factor of the widening
@@ -53,7 +56,9 @@ from sensor_models.kernels.tracing.scene_view import SceneView
 WEIGHT, FACTOR, INTENSITY = FREE, FREE + WIDTH, FREE + 2 * WIDTH
 MIRRORED, INCIDENCE = FREE + 3 * WIDTH, FREE + 4 * WIDTH
 LEAST = FREE + 5 * WIDTH
-NUMBERS = FREE + 6 * WIDTH
+# What the sensor says of a return: how far away, without errors and with them, and how strong.
+DISTANCE, MEASURED, REPORTED = FREE + 6 * WIDTH, FREE + 7 * WIDTH, FREE + 8 * WIDTH
+NUMBERS = FREE + 9 * WIDTH
 
 
 @njit(cache=True)
@@ -66,9 +71,33 @@ def new_first_hits() -> Facing:
 @njit(**ACCESS)
 def meet(view: SceneView, path: Path, packet: Packet, first: Facing) -> None:
     """What the rays of a packet hit first, how it lies, and what comes back from there."""
-    look_up(view, path.surfaces, packet, first)
+    gather(view, path.surfaces, packet, first)
     face(packet, first)
     shine(path, packet, first)
+
+
+@njit(**ACCESS)
+def gather(view: SceneView, surfaces: Floats, packet: Packet, first: Facing) -> None:
+    """As ``look_up``, but nobody asks which side of a surface is its outside.
+
+    What ends at the first surface is the same on both sides, and all that may lead inside a body
+    is looked up again. So a table of all faces stays out of the caches. The numbers of a surface
+    are those of the lane's last hit, if that was of the same material.
+    """
+    own = first.numbers
+    for lane in range(WIDTH):
+        first.hit[lane] = is_valid(packet, lane) & is_hit(packet, lane)
+        own[LENGTH + lane] = hit_distance(packet, lane)
+    for lane in range(WIDTH):
+        if first.hit[lane]:
+            material = hit_material(view, packet, lane)
+            across = hit_across(view, packet, lane)
+            for k in range(3):
+                own[OUTWARD + k * WIDTH + lane] = across[k]
+            if material != first.material[lane]:
+                first.material[lane] = material
+                for k in range(SURFACE_SIZE):
+                    own[SURFACE + k * WIDTH + lane] = surfaces[material, k]
 
 
 @njit(**ACCESS)
@@ -105,6 +134,25 @@ def answer(path: Path, detector: Detector, first: Facing) -> None:
         strength = own[WEIGHT + lane] * back * own[STRENGTH + lane]
         own[INTENSITY + lane] = strength * own[FACTOR + lane]
         own[INCIDENCE + lane] = angle_of(own[COSINE + lane])
+
+
+@njit(**ACCESS)
+def report(path: Path, detector: Detector, draws: Floats, first: Facing) -> None:
+    """What the sensor says of the echoes: ``measured`` and ``reported_by``, in vectors."""
+    own, index = first.numbers, path.media[0, MEDIUM_IOR]
+    for lane in range(WIDTH):
+        own[DISTANCE + lane] = index * own[LENGTH + lane]
+        own[MEASURED + lane] = own[DISTANCE + lane]
+    if len(detector.walk) > 0:
+        for lane in range(WIDTH):
+            if first.hit[lane]:
+                own[MEASURED + lane] = walked(
+                    detector, own[DISTANCE + lane], own[INTENSITY + lane], own[COSINE + lane]
+                )
+    for lane in range(WIDTH):
+        own[MEASURED + lane] = measured(detector, own[MEASURED + lane], draws[lane])
+    for lane in range(WIDTH):
+        own[REPORTED + lane] = reported_by(detector, own[INTENSITY + lane], own[FACTOR + lane])
 
 
 @njit(**ACCESS)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
+from sensor_models.kernels.math.caches import prefetch, prefetch_to_write
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.packets import ACCESS
 
@@ -29,7 +30,7 @@ LIST_SHIFT = {16: 4, 8: 3, 4: 2}[WIDTH]
 #: Tiles that lie side by side before the next rows follow: with one, packets that follow one
 #: another have the same columns, and with them the poses of the sensor.
 TILES_ACROSS = 1
-#: Packets that a thread claims at once: few, as parts of a frame are to be shared evenly, but with
+#: Packets that a thread claims at least: few, as parts of a frame are to be shared evenly, but with
 #: rows enough that threads do not write to the same lines of memory.
 CHUNK = 32
 
@@ -179,3 +180,27 @@ def blend(
         c + share * (after[first + 2] - c),
         d + share * (after[first + 3] - d),
     )
+
+
+@njit(**ACCESS)
+def bring(scan: Scan, output: Output, packet: int) -> None:
+    """Have what is read and written for a packet brought into the caches.
+
+    The tables of a frame are more than the caches near a processor hold. A tile takes a few bytes
+    of each in as many places as it has columns, which the processor does not foresee: it would
+    wait for each of them. Of patterns with one row it foresees them.
+    """
+    if scan.rows == 1:
+        return
+    row, column = corner_of(scan, packet)
+    words, size = output.words.ctypes.data, 4 * output.returns * output.words.shape[1]
+    for side in range(1 << TILE_SHIFT):
+        ray = min(column + side, scan.last - 1) * scan.rows + row
+        prefetch(scan.directions.ctypes.data + 24 * ray)
+        prefetch(scan.azimuth.ctypes.data + 4 * ray)
+        prefetch(scan.elevation.ctypes.data + 4 * ray)
+        prefetch(scan.offset.ctypes.data + 8 * ray)
+        prefetch(scan.ring.ctypes.data + 2 * ray)
+        prefetch_to_write(output.counts.ctypes.data + ray)
+        prefetch_to_write(words + size * ray)
+        prefetch_to_write(words + size * ray + size)

@@ -14,7 +14,6 @@ time, threads and steps do not enter.
 Source: AGX (lidar: ray manipulation, ray trace, point assembly); GYM (grid, frames).
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -48,13 +47,16 @@ from sensor_models.kernels.lidar.echoes import (
     take_in,
 )
 from sensor_models.kernels.lidar.first_hits import (
-    FACTOR,
+    DISTANCE,
     INCIDENCE,
+    MEASURED,
     MIRRORED,
+    REPORTED,
     answer,
     meet,
     mirror,
     new_first_hits,
+    report,
 )
 from sensor_models.kernels.lidar.first_hits import INTENSITY as ECHO
 from sensor_models.kernels.lidar.layout import (
@@ -63,6 +65,7 @@ from sensor_models.kernels.lidar.layout import (
     Floats,
     Output,
     Scan,
+    bring,
     corner_of,
     packets_of,
 )
@@ -72,16 +75,13 @@ from sensor_models.kernels.lidar.points import (
     measured,
     note_nearest,
     reported,
-    reported_by,
     write_place,
     write_point,
     write_source,
 )
 from sensor_models.kernels.lidar.returns import Lists, new_lists, select
 from sensor_models.kernels.lidar.walk import walked
-from sensor_models.kernels.light.facing import COSINE as COSINE_THERE
-from sensor_models.kernels.light.facing import LENGTH, SURFACE, Facing, number_of, toward_of
-from sensor_models.kernels.light.media import MEDIUM_IOR
+from sensor_models.kernels.light.facing import SURFACE, Facing, number_of, toward_of
 from sensor_models.kernels.light.paths import DEPTH_LIMIT, LIMITS, Path
 from sensor_models.kernels.light.segments import answers
 from sensor_models.kernels.light.surfaces import DIELECTRIC, KIND
@@ -96,7 +96,7 @@ from sensor_models.kernels.light.tree import (
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.hits import hit_entity, hit_label
 from sensor_models.kernels.tracing.packets import ACCESS, drop_ray
-from sensor_models.kernels.tracing.rays import claim
+from sensor_models.kernels.tracing.rays import claim_some
 from sensor_models.kernels.tracing.scene_view import SceneView
 
 #: Rays whose trees are walked together, so that branches fill whole packets.
@@ -158,14 +158,11 @@ def end_soon(
         if path.most_depth > 0:
             return False
         tree.lost[DEPTH_LIMIT] += 1
-    distance = path.media[0, MEDIUM_IOR] * number_of(first, LENGTH, lane)
-    intensity, incidence = number_of(first, ECHO, lane), number_of(first, INCIDENCE, lane)
-    if not counts(detector, distance, intensity):
+    if not counts(detector, number_of(first, DISTANCE, lane), number_of(first, ECHO, lane)):
         return True
     output.counts[ray] = 1
-    distance = walked(detector, distance, intensity, number_of(first, COSINE_THERE, lane))
-    distance = measured(detector, distance, lanes.draw[lane])
-    intensity = reported_by(detector, intensity, number_of(first, FACTOR, lane))
+    distance, intensity = number_of(first, MEASURED, lane), number_of(first, REPORTED, lane)
+    incidence = number_of(first, INCIDENCE, lane)
     pose, toward = lanes.pose[lane], toward_of(first, lane)
     write_place(scan, output, ray, 0, pose, distance, intensity, incidence, toward)
     entity, label = hit_entity(view, tree.packet, lane), hit_label(view, tree.packet, lane)
@@ -201,6 +198,7 @@ def end_packet(
     """Finish the rays of a packet that end at the first surface; they leave the packet."""
     meet(view, path, tree.packet, first)
     answer(path, detector, first)
+    report(path, detector, lanes.draw, first)
     mirror(path, first)
     for lane in range(WIDTH):
         if lanes.ray[lane] >= 0 and end_soon(
@@ -314,10 +312,11 @@ def make_columns(
     tree, lanes, hits, waiting = new_tree(), new_lanes(scan), new_first_hits(), new_waiting()
     echoes, lists = new_echoes(MOST_WAITING, detector.subrays), new_lists()
     packets, soon = packets_of(scan), may_end_soon(view, detector)
-    chunk = own = claim(claims)  # the first chunk is this thread's own place to count at
-    while chunk * CHUNK < packets:
-        output.nearest[chunk, 0] = math.inf
-        for index in range(chunk * CHUNK, min((chunk + 1) * CHUNK, packets)):
+    chunk, first, after = claim_some(claims, packets, CHUNK)
+    own, some = chunk, first < packets  # the first chunk is this thread's own place to count at
+    while first < packets:
+        for index in range(first, after):
+            bring(scan, output, min(index + 1, after - 1))
             begin_packet(path, scan, detector, lanes, corner_of(scan, index))
             for beam_ray in range(detector.subrays):
                 send_beams(view, path, scan, detector, tree.packet, lanes, beam_ray)
@@ -332,9 +331,9 @@ def make_columns(
             if waiting.filled[0] > MOST_WAITING - WIDTH or echoes.filled[0] > MANY_ECHOES:
                 walk(view, path, detector, tree, echoes, 1)
                 end_all(scan, detector, output, echoes, lists, waiting)
-        chunk = claim(claims)
+        chunk, first, after = claim_some(claims, packets, CHUNK)
     walk(view, path, detector, tree, echoes, 1)
     end_all(scan, detector, output, echoes, lists, waiting)
     for limit in range(LIMITS):
-        if own * CHUNK < packets:
+        if some:
             output.lost[own, limit] = tree.lost[limit]

@@ -52,7 +52,7 @@ class Facing(NamedTuple):
 @njit(cache=True)
 def new_facing(numbers: int) -> Facing:
     """Room for the hits of a packet, with so many numbers: ``FREE``, or more for a detector."""
-    return Facing(np.zeros(WIDTH, np.bool_), np.zeros(WIDTH, np.int64), np.zeros(numbers))
+    return Facing(np.zeros(WIDTH, np.bool_), np.full(WIDTH, -1), np.zeros(numbers))
 
 
 @njit(**ACCESS)

@@ -50,6 +50,7 @@ from sensor_models.kernels.tracing.packets import (
 )
 from sensor_models.kernels.tracing.rays import (
     claim,
+    claim_some,
     from_offset,
     hits_found,
     nearest_allowed,
@@ -63,7 +64,7 @@ from sensor_models.kernels.tracing.rays import (
 )
 from sensor_models.kernels.tracing.scene_view import SceneView
 
-#: Packets that a thread claims at once: some 50 microseconds of work.
+#: Packets that a thread claims at least: some 50 microseconds of work.
 CHUNK = 128
 #: Rows of a tile, and the binary logarithms of its columns and of the width of a packet.
 TILE_ROWS = 2
@@ -240,9 +241,9 @@ def trace_nearest(
     packet = new_packet()
     start_packet(view, packet, rays)
     packets = packets_of(rays)
-    first = claim(claims) * CHUNK
+    _, first, after = claim_some(claims, packets, CHUNK)
     while first < packets:
-        for index in range(first, min(first + CHUNK, packets)):
+        for index in range(first, after):
             tile = tile_of(rays, index)
             fill_packet(view, packet, rays, tile)
             trace_surfaces(view, packet, rays.coherent)
@@ -252,7 +253,7 @@ def trace_nearest(
                     store_hit(view, packet, lane, smooth, hits, ray)
                 elif ray >= 0:
                     store_miss(hits, ray, t_of_miss(packet, lane))
-        first = claim(claims) * CHUNK
+        _, first, after = claim_some(claims, packets, CHUNK)
 
 
 @njit(**ACCESS)
@@ -278,9 +279,9 @@ def trace_bare(view: SceneView, claims: NDArray[np.int64], rays: Rays, hits: Bar
     start_packet(view, packet, rays)
     packets = packets_of(rays)
     zero = np.float32(0.0)
-    first = claim(claims) * CHUNK
+    _, first, after = claim_some(claims, packets, CHUNK)
     while first < packets:
-        for index in range(first, min(first + CHUNK, packets)):
+        for index in range(first, after):
             tile = tile_of(rays, index)
             bring(rays, hits, min(index + AHEAD, packets - 1))
             fill_packet(view, packet, rays, tile)
@@ -295,7 +296,7 @@ def trace_bare(view: SceneView, claims: NDArray[np.int64], rays: Rays, hits: Bar
                 hits.primitive[ray] = hit_primitive(packet, lane) if hit else -1
                 u, v = hit_barycentrics(view, packet, lane) if hit else (zero, zero)
                 hits.u[ray], hits.v[ray] = u, v
-        first = claim(claims) * CHUNK
+        _, first, after = claim_some(claims, packets, CHUNK)
 
 
 @njit(nogil=True, cache=True)
@@ -312,9 +313,9 @@ def trace_all(
     packet, notes = new_packet(), new_notes(most)
     start_packet(view, packet, rays)
     packets = packets_of(rays)
-    first = claim(claims) * CHUNK
+    _, first, after = claim_some(claims, packets, CHUNK)
     while first < packets:
-        for index in range(first, min(first + CHUNK, packets)):
+        for index in range(first, after):
             tile = tile_of(rays, index)
             fill_packet(view, packet, rays, tile)
             trace_all_surfaces(view, packet, rays.coherent, notes)
@@ -329,7 +330,7 @@ def trace_all(
                         store_hit(view, packet, lane, smooth, hits, most * ray + place)
                     else:
                         store_miss(hits, most * ray + place, t_of_miss(packet, lane))
-        first = claim(claims) * CHUNK
+        _, first, after = claim_some(claims, packets, CHUNK)
 
 
 @njit(cache=True)

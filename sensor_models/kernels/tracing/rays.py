@@ -18,8 +18,9 @@ of the cloud::
             chunk = claim(claims)
 
 ``RayScene.run`` calls such a kernel on all threads. A chunk is whatever a kernel makes of the
-number. Rays must be put into packets by their own index, never by the thread: a ray's result
-then depends on nothing but the ray and the scene (below).
+number; ``claim_some`` makes chunks that become smaller. Rays must be put into packets by their own
+index, never by the thread: a ray's result then depends on nothing but the ray and the scene
+(below).
 
 A ray is o + t d with t_min < t <= t_max; t counts lengths of d. Coherent packets (neighbours of a
 grid, see ``kernels.tracing.arrays`` for the best tiles) are traced faster when said to be so, with
@@ -117,6 +118,22 @@ def claim(claims: NDArray[np.int64]) -> int:
     """The next chunk that no thread has taken yet."""
     taken: int = claim_at(claims.ctypes.data)
     return taken
+
+
+@njit(**ACCESS)
+def claim_some(claims: NDArray[np.int64], total: int, least: int) -> tuple[int, int, int]:
+    """Claim some of the ``total`` things to do: how many claims came before, the first, the end.
+
+    There is nothing left when the first is ``total`` or more. A claim is of what lies side by
+    side, so that a thread has what it shares in a cache of its own; of half of a thread's share in
+    what is left, so that all end at the same time; and of at least so much as pays.
+    """
+    number, first = claim(claims), 0
+    share = 2 * claims[1]
+    for _ in range(number):
+        first += max((total - first) // share, least)
+    after: int = min(first + max((total - first) // share, least), total)
+    return number, first, after
 
 
 @njit(**ACCESS)
