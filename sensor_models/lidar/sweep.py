@@ -174,6 +174,7 @@ class RollingScan(Scan):
         self._pose = Pose((), ())
         self._about: dict[str, float] = {}
         self._under_way: UnderWay | None = None
+        self._made: LidarFrame | None = None  # complete, and nobody has it yet
 
     def _clock_at(self, start: float) -> SampleClock:
         return SampleClock(start, self._rate * self._spans, MOST_FRAMES * self._spans)
@@ -248,7 +249,8 @@ class RollingScan(Scan):
                 continue
             count = min(len(states) - place, self._spans + 1) - self._known
             if count <= 0:
-                break
+                yield from self._hand_over()
+                return
             if self._known == 0:
                 self._pose = pose_of(self._lidar.mount, states[place])
             taken = slice(self._known, self._known + count)
@@ -278,11 +280,18 @@ class RollingScan(Scan):
         if own is not None:
             own.work.drop()
 
+    def _hand_over(self) -> Iterator[LidarFrame]:
+        """The frame that is complete, if nobody has it yet."""
+        made, self._made = self._made, None
+        if made is not None:
+            yield made
+
     def _trace(self, scene: SceneHandle, fewest: int) -> Iterator[LidarFrame]:
-        """Make the slices whose knots are all known; the frame, if it is complete then.
+        """Make the slices whose knots are all known; frames that are complete.
 
         Unless they complete the frame, they wait for more to come where there are fewer than
-        ``fewest``, and for those that are under way.
+        ``fewest``, and for those that are under way. A frame that is complete is handed over when
+        the threads have begun with the next one: else they would wait while it is passed on.
         """
         slices = len(self._slices.needed)
         first = after = self._next_slice
@@ -292,24 +301,36 @@ class RollingScan(Scan):
             return
         if after < slices and self._under_way is not None and not self._under_way.work.is_done:
             return
+        if after == slices:
+            yield from self._hand_over()
         self._wait()
+        self._begin(scene, first, after)
+        self._next_slice = after
+        if after < slices:
+            yield from self._hand_over()
+            return
+        self._wait()
+        done = self._complete()
+        frame, start = self._frame, self._start
+        self._made = LidarFrame(frame, start, self._lasts, done, *self._pose, self._about)
+
+    def _begin(self, scene: SceneHandle, first: int, after: int) -> None:
+        """Have other threads make some slices."""
         if first == 0:
             self._room().clear()
             self._about = {}
-        knots = int(self._slices.first[first]), int(self._slices.last[first:after].max())
-        bodies, about = self._sight.over(self._start, self._lasts, slices, knots)
+        slices = self._slices
+        knots = int(slices.first[first]), int(slices.last[first:after].max())
+        bodies, about = self._sight.over(self._start, self._lasts, len(slices.needed), knots)
         self._about = {**about, **self._about}
-        columns = int(self._slices.columns[first]), int(self._slices.columns[after])
+        columns = int(slices.columns[first]), int(slices.columns[after])
         if columns[0] < columns[1]:
             times = self._start, self._lasts
             rays, cloud = scene.rays(placed=False), self._room()
             made = self._lidar.begin(rays, self._knots, self._frame, times, columns, cloud, bodies)
             self._under_way = UnderWay(first, made)
-        self._next_slice = after
-        if after == slices:
-            self._wait()
-            done = self._complete()
-            yield LidarFrame(self._frame, self._start, self._lasts, done, *self._pose, self._about)
+            if after < len(slices.needed):
+                made.let_begin()
 
     def _begun_rays(self, next_slice: int) -> int:
         """Rays that have been made of a frame that was begun; 0 where none was."""
@@ -344,6 +365,7 @@ class RollingScan(Scan):
         if not self._fits(saved, due):
             raise ValueError("the saved state of the lidar is damaged")
         self._wait()
+        self._made = None
         frame, next_slice = (int(number) for number in progress[:2])
         if rays := self._begun_rays(next_slice):
             self._room().load(saved, rays)

@@ -16,6 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+#: For how long a thread gives way to one that is to begin, s: to wake up takes some 50 us.
+TO_BEGIN = 2e-4
+
 
 def processors() -> int:
     """How many processors this process may use."""
@@ -31,6 +34,7 @@ class Work:
         function: the function that each thread calls.
         claims: the first counts from 0 the parts of the work that the calls have taken.
         helpers: the calls of other threads; if there are none, all work is done.
+        begun: set by the first of them.
     """
 
     def __init__(
@@ -38,8 +42,10 @@ class Work:
         function: Callable[[], None],
         claims: NDArray[np.int64],
         helpers: "list[Future[None]]",
+        begun: threading.Event | None = None,
     ) -> None:
         self._function, self._claims, self._helpers = function, claims, helpers
+        self._begun = begun
         self._process = os.getpid()
         #: Called when all work is done.
         self.afterwards: Callable[[], None] | None = None
@@ -53,6 +59,14 @@ class Work:
     def is_done(self) -> bool:
         """Whether all is done, so that nobody has to wait; errors are raised by ``end``."""
         return all(helper.done() for helper in self._helpers)
+
+    def let_begin(self) -> None:
+        """Give way until another thread has begun, or is busy elsewhere.
+
+        For who goes on with Python: as long as the global lock is kept, no other thread begins.
+        """
+        if self._begun is not None and self._process == os.getpid():
+            self._begun.wait(TO_BEGIN)
 
     def end(self) -> None:
         """Do the rest, wait for the others, and raise an error that one of them has raised."""
@@ -114,8 +128,15 @@ class Pool:
         others = (min(most, self.threads) if most else self.threads) - 1
         if others == 0:
             function()
-        helpers = [self._helpers().submit(function) for _ in range(others)]
-        return Work(function, claims, helpers)
+            return Work.done()
+        begun = threading.Event()
+
+        def help_out() -> None:
+            begun.set()
+            function()
+
+        helpers = [self._helpers().submit(help_out) for _ in range(others)]
+        return Work(function, claims, helpers, begun)
 
     def _helpers(self) -> ThreadPoolExecutor:
         if self._process != os.getpid():  # threads, and holders of locks, do not survive a fork
