@@ -322,3 +322,31 @@ def test_what_threads_raise_reaches_the_next_step_and_is_made_again_then(
             raised += 1
     assert raised == 1
     assert found == [whole]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_frame_is_handed_over_when_the_next_one_has_begun_and_is_not_lost_if_that_fails(
+    world: SceneHandle, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    begin, seen = Lidar.begin, []
+
+    def noted(lidar: Lidar, scene, poses, frame: int, *arguments) -> Work:
+        if frame == 1 and fails and "failed" not in seen:
+            seen.append("failed")
+            raise MemoryError("no room")
+        seen.append(f"begun {frame}")
+        return begin(lidar, scene, poses, frame, *arguments)
+
+    monkeypatch.setattr(Lidar, "begin", noted)
+    scan = scan_of("grid", ScanMode.rolling)
+    for time in (0.0, 0.14):
+        world.move(time, states_at(time))
+        scan.know(time, BODY)
+        for _ in range(2):
+            try:
+                seen.extend(f"frame {frame.number}" for frame in scan.frames(world))
+            except MemoryError:
+                continue
+    order = [entry for entry in seen if entry != "failed"]
+    assert order == ["begun 0", "begun 1", "frame 0"]
+    assert ("failed" in seen) == fails

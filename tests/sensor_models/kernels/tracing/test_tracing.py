@@ -24,6 +24,7 @@ from sensor_models.kernels.math.memory import (
 from sensor_models.kernels.tracing import embree
 from sensor_models.kernels.tracing.embree import EmbreeError, library_candidates, packet_width
 from sensor_models.kernels.tracing.packets import ALIGNMENT, new_packet
+from sensor_models.kernels.tracing.rays import claim_some
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -148,6 +149,33 @@ def test_threads_claim_each_number_once():
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda mine: _claim_many(counter.ctypes.data, mine), taken))
     np.testing.assert_array_equal(np.sort(np.concatenate(taken)), np.arange(400_000))
+
+
+@njit
+def _claim_all(claims, total, least):
+    parts = []
+    while True:
+        number, first, after = claim_some(claims, total, least)
+        if first >= total:
+            return parts, number
+        parts.append((number, first, after))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+@pytest.mark.parametrize("total", [1, 31, 2048, 10_007])
+def test_claims_are_all_there_is_to_do_once_and_become_smaller(threads, total):
+    parts, unused = _claim_all(np.array([0, threads]), total, 32)
+    assert [number for number, _, _ in parts] == list(range(unused))
+    ends = [0, *(after for _, _, after in parts)]
+    assert [first for _, first, _ in parts] == ends[:-1]
+    assert ends[-1] == total
+    sizes = np.diff(ends)
+    assert (np.diff(sizes) <= 0).all()
+    assert (sizes[:-1] >= 32).all()
+    # A thread has no more than half of its share in what is left, or what pays.
+    left = total - np.array(ends[:-1])
+    assert (sizes <= np.maximum(left / (2 * threads), 32)).all()
+    assert len(parts) <= -(-total // 32)  # the places that kernels have for chunks
 
 
 def test_packets_are_aligned_for_vector_loads():
