@@ -18,6 +18,11 @@ if host_level() and os.environ["SENSOR_FMUS_LEVELS"] == "host":
     for name, value in variables_of(host_level()).items():
         os.environ.setdefault(name, value)
     os.environ.setdefault("SENSOR_FMUS_OBJECTS", this_platform())
+# Tests run in as many processes as there are processors. The threads of OpenBLAS, one for each
+# processor again, wait for one another busily, and fits took up to twelve times as long.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# A package of the tests has Numba colour its messages, of which it words many in vain.
+os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 
 import build_fmus
 from fmus.binding.compile import host_platform

@@ -15,11 +15,11 @@ under digests of what they were made from.
 import hashlib
 import json
 import os
-import queue
 import subprocess
 import sys
 import tempfile
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -41,7 +41,7 @@ from sensor_models._levels import (
 )
 from sensor_models.core.exports import Export, exports_of, read_exports
 from sensor_models.kernels.carried import FOLDER, SUFFIXES
-from sensor_models.kernels.compiling import OBJECTS_VARIABLE
+from sensor_models.kernels.compiling import FOR_PROCESSES, OBJECTS_VARIABLE
 from sensor_models.kernels.machine_code import ALIASES, C_LIBRARY
 from sensor_models.kernels.object_files import TRIPLES
 
@@ -56,11 +56,12 @@ TARGETS = {
 }
 FLAGS = ("-shared", "-nostdlib", "-O2", "-g0", "-s", "-fno-builtin", "-fno-stack-protector")
 
+#: Numba words an error for each signature that a call does not fit, which colours make slow.
+PLAIN_MESSAGES = {"NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING": "1"}
+
 Say = Callable[[str], None]
 #: What is known of each compiled kernel, by level and ``Export.key``.
 Known = dict[str, dict[str, dict[str, Any]]]
-#: Kernels of one family that are to be compiled for a level.
-Task = tuple[str, list[Export]]
 
 
 @dataclass(frozen=True)
@@ -149,9 +150,13 @@ def recording_level(levels: Sequence[str]) -> str:
 
 
 def environment_of(level: str, platforms: Iterable[str]) -> dict[str, str]:
-    """The environment of a process that compiles kernels for libraries."""
-    objects = ",".join(platforms_at(level, platforms))
-    return {**os.environ, **variables_of(level), OBJECTS_VARIABLE: objects}
+    """The environment of a process that compiles kernels for libraries.
+
+    Who keeps objects for libraries of what it calls itself (tests do) finds there what it calls.
+    """
+    shared = [FOR_PROCESSES] if OBJECTS_VARIABLE in os.environ else []
+    objects = ",".join([*platforms_at(level, platforms), *shared])
+    return {**os.environ, **variables_of(level), **PLAIN_MESSAGES, OBJECTS_VARIABLE: objects}
 
 
 # ---- which kernels there are ---------------------------------------------------------------------
@@ -199,20 +204,19 @@ def compile_all(
 ) -> Known:
     """Write the objects of kernels into a folder for each level; returns what is known of them.
 
-    A process compiles a family after the other: what its kernels have in common, it compiles once.
+    A process compiles a family of a level after the other: what its kernels have in common, it
+    compiles once. So nobody begins with a level that others work at before all have been begun.
     """
-    tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
+    tasks = Tasks({level: by_family(exports) for level in levels})
     for level in levels:
         (folder / level).mkdir()
-        for family in by_family(exports):
-            tasks.put((level, family))
     known: Known = {level: {} for level in levels}
     tally = Tally(len(exports) * len(levels), say)
 
     def work() -> None:
         with ExitStack() as processes:
             compilers: dict[str, Compiler] = {}
-            for level, family in taken_from(tasks):
+            for level, family in tasks.taken():
                 if level not in compilers:
                     compiler = Compiler(level, platforms, resources, folder / level, tally)
                     compilers[level] = processes.enter_context(compiler)
@@ -233,13 +237,32 @@ def by_family(exports: Iterable[Export]) -> list[list[Export]]:
     return sorted(found.values(), key=lambda family: -sum(len(e.key) for e in family))
 
 
-def taken_from(tasks: "queue.SimpleQueue[Task]") -> Iterator[Task]:
-    """What is left in a queue, until it is empty."""
-    while True:
-        try:
-            yield tasks.get_nowait()
-        except queue.Empty:
-            return
+class Tasks:
+    """What is left to be compiled; several threads take of it."""
+
+    def __init__(self, families: Mapping[str, Iterable[Sequence[Export]]]) -> None:
+        self._left = {level: deque(of_level) for level, of_level in families.items()}
+        self._workers = dict.fromkeys(families, 0)
+        self._lock = threading.Lock()
+
+    def taken(self) -> Iterator[tuple[str, Sequence[Export]]]:
+        """Families, each with its level, until none is left: those of one level, then of others."""
+        while level := self._begun():
+            while family := self._next(level):
+                yield level, family
+
+    def _begun(self) -> str:
+        """A level of which something is left, with the fewest workers; "" if there is none."""
+        with self._lock:
+            left = [level for level, families in self._left.items() if families]
+            level = min(left, key=self._workers.__getitem__, default="")
+            if level:
+                self._workers[level] += 1
+            return level
+
+    def _next(self, level: str) -> Sequence[Export] | None:
+        with self._lock:
+            return self._left[level].popleft() if self._left[level] else None
 
 
 class Tally:

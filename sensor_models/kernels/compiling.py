@@ -20,7 +20,7 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
@@ -49,9 +49,11 @@ _log = logging.getLogger(__name__)
 #: asks for kernels (``_numba_type_``), so what that needs must not take this one.
 _lock = threading.RLock()
 
-#: What a build sets: the platforms that objects for libraries of kernels are kept for, too.
-OBJECTS_VARIABLE = "SENSOR_FMUS_OBJECTS"
-_platforms = [p for p in object_files.TRIPLES if p in os.environ.get(OBJECTS_VARIABLE, "")]
+#: What a build sets: the platforms that objects for libraries of kernels are kept for, too; and
+#: whether a process that compiles for libraries alone is to keep those for processes as well.
+OBJECTS_VARIABLE, FOR_PROCESSES = "SENSOR_FMUS_OBJECTS", "process"
+_objects = os.environ.get(OBJECTS_VARIABLE, "").split(",")
+_platforms = [platform for platform in object_files.TRIPLES if platform in _objects]
 
 if not LIBRARIES.level():
     cache.store()  # says now what is wrong with it, if anything is
@@ -102,6 +104,10 @@ class Stats:
         self.compiled = 0
         #: Of those: what cannot be kept, and has Numba compile it in each process anew.
         self.not_kept = 0
+
+
+class NotKeptError(RuntimeError):
+    """A kernel that has no objects, and is called through Numba as long as the process lives."""
 
 
 class Kernel:
@@ -232,13 +238,17 @@ class Kernel:
             ) from missing
 
     def objects(self, kinds: tuple[Kind, ...]) -> dict[str, MachineCode]:
-        """Objects for libraries, for each platform that the build wants."""
-        self.make(kinds)
-        found = {p: cache.store().load(self.__module__, self.name(kinds), p) for p in _platforms}
+        """Objects for libraries, for each platform that the build wants.
+
+        None for processes is made if nobody wants it: it takes a third of the time of emitting.
+        """
+        wanted = [*_platforms, ""] if FOR_PROCESSES in _objects else _platforms
+        found = {p: cache.store().load(self.__module__, self.name(kinds), p) for p in wanted}
         kept = {platform: code for platform, code in found.items() if code is not None}
         if len(kept) < len(found):
-            raise RuntimeError(f"{self!r} for {kinds} cannot be carried: Numba calls it")
-        return kept
+            with _lock:
+                kept = self._emit(kinds, wanted)
+        return {platform: kept[platform] for platform in _platforms}
 
     def name(self, kinds: tuple[Kind, ...]) -> str:
         """A name for the machine code that no other one has."""
@@ -261,32 +271,36 @@ class Kernel:
         return machine_code.load(code)
 
     def _compile(self, kinds: tuple[Kind, ...]) -> Function:
+        try:
+            code = self._emit(kinds, (*_platforms, ""))[""]
+        except NotKeptError as reason:
+            self.stats.not_kept += 1
+            _log.debug("%r is called through Numba: %r", self, reason.__cause__)
+            return lambda arguments: self.dispatcher(*arguments)
+        return machine_code.load(code)
+
+    def _emit(self, kinds: tuple[Kind, ...], platforms: Sequence[str]) -> dict[str, MachineCode]:
+        """Have Numba compile it, and keep the objects for platforms, "" being this process."""
         self.stats.compiled += 1
         machine_code.tell_llvm()
         nogil = bool(self._options.get("nogil"))
+        not_kept = NotKeptError(f"{self!r} for {kinds} cannot be carried: Numba calls it")
         try:
             if _platforms:
                 private.without_places()
             with private.without_machine_code():
                 compiled, own = self._compiled(kinds)
         except (AttributeError, ImportError, KeyError) as reason:  # Numba's interfaces have changed
-            return self._through_numba(reason)
+            raise not_kept from reason
         try:
-            code, others = object_files.make(
-                self.name(kinds), compiled, own, nogil, self.for_c, _platforms
+            objects = object_files.make(
+                self.name(kinds), compiled, own, nogil, self.for_c, platforms
             )
         except Exception as reason:  # a changed private interface may raise anything
-            return self._through_numba(reason)
-        for platform, other in others.items():
-            cache.store().save(self.__module__, other, platform)
-        cache.store().save(self.__module__, code)
-        return machine_code.load(code)
-
-    def _through_numba(self, reason: Exception) -> Function:
-        """Calls of what cannot be kept."""
-        self.stats.not_kept += 1
-        _log.debug("%r is called through Numba: %r", self, reason)
-        return lambda arguments: self.dispatcher(*arguments)
+            raise not_kept from reason
+        for platform, code in objects.items():
+            cache.store().save(self.__module__, code, platform)
+        return objects
 
     def _compiled(self, kinds: tuple[Kind, ...]) -> tuple[Any, tuple[Kind, ...]]:
         """What Numba makes of it for arguments of these kinds, and the kinds that it takes."""

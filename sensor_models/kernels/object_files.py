@@ -38,9 +38,9 @@ def make(
     arguments: tuple[Kind, ...],
     nogil: bool,
     for_c: bool,
-    platforms: Sequence[str] = (),
-) -> tuple[MachineCode, dict[str, MachineCode]]:
-    """The object of a kernel that Numba has compiled, and those for libraries by platform.
+    platforms: Sequence[str],
+) -> dict[str, MachineCode]:
+    """The objects of a kernel that Numba has compiled, by platform.
 
     Args:
         name: of its function; one that no other object has.
@@ -48,7 +48,8 @@ def make(
         arguments: their kinds.
         nogil: whether it gives up Python's lock.
         for_c: whether C calls it, too.
-        platforms: those that objects for libraries are made for (``TRIPLES``).
+        platforms: those that objects for libraries are made for (``TRIPLES``); "" is this process,
+            and comes last, because LLVM changes what it emits.
     """
     from llvmlite import binding
 
@@ -68,8 +69,12 @@ def make(
     result = kind_of_type(compiled.signature.return_type)
     known = (name, c_name, arguments, result, nogil, needs)
     own = tuple(filter(None, (name, c_name)))
-    others = {p: MachineCode(*known, _for_library(module, own, p)) for p in platforms}
-    return MachineCode(*known, machine.emit_object(module)), others
+    return {
+        platform: MachineCode(
+            *known, _for_library(module, own, platform) if platform else machine.emit_object(module)
+        )
+        for platform in platforms
+    }
 
 
 def _for_library(module: Any, names: tuple[str, ...], platform: str) -> bytes:

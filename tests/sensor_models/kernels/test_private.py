@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from llvmlite import binding
 from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary, JITCPUCodegen
+from numba.core.compiler import Flags
 from numba.core.cpu import CPUContext
+from numba.core.targetconfig import TargetConfig
 
 from sensor_models.kernels import private, quick
 from sensor_models.kernels.compiling import intrinsic, njit
@@ -24,6 +26,7 @@ STOPS = (
     (CPUContext, "get_executable"),
     (CPUCodeLibrary, "_optimize_functions"),
     (CPUCodeLibrary, "finalize"),
+    (TargetConfig, "__eq__"),
 )
 
 
@@ -67,6 +70,10 @@ def test_stops():
     usual = [vars(place)[name] for place, name in STOPS]
     with private.without_machine_code():
         assert all(vars(p)[n] is not f for (p, n), f in zip(STOPS, usual, strict=True))
+        changed, default = Flags(), Flags()
+        changed.fastmath = True
+        default.nrt = False  # which is what it is without
+        assert default == Flags() != changed != "options"
     assert [vars(place)[name] for place, name in STOPS] == usual
     assert numba.njit(lambda x: 2 * x)(21) == 42
 
