@@ -329,7 +329,7 @@ class RollingScan(Scan):
             rays, cloud = scene.rays(placed=False), self._room()
             made = self._lidar.begin(rays, self._knots, self._frame, times, columns, cloud, bodies)
             self._under_way = UnderWay(first, made)
-            if after < len(slices.needed):
+            if self._made is not None:
                 made.let_begin()
 
     def _begun_rays(self, next_slice: int) -> int:
