@@ -12,7 +12,7 @@ Casts    the same time over that of the bare casts of ``RayScene`` along as many
          As many rays lie about their pulse by chance. Bare casts of the very rays, packet by packet
          in their order, are told beside each bar: what Embree leaves. 1.4 million returns a second
          with 19 rays would be 69 ns a ray and thread, and 0.03 million pulses with 2,053 rays 32
-         ns; such casts take 35 and 23 ns.
+         ns; such casts take 33 and 21 ns.
 FMU      frames back to back through the FMU, by a master in Python: rolling sweeps of a moving
          sensor among 650,000 triangles, an apd with noise, and all files.
 Fit      single echoes with noise, per echo, as the bar of 3 us has it on the reference machine.
