@@ -136,6 +136,11 @@ def _twins(beside: Path, interface: Interface, names: Sequence[str] = MODELS) ->
     return directory
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than processors: there are tests that wait for a browser or for a build."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Bring the files that take longest to the front, each in one piece."""
     here = Path(__file__).parent
