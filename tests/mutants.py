@@ -132,6 +132,7 @@ CONCERNED: Mapping[str, list[str]] = {
             *("kernels/waveform/receiver", "kernels/waveform/pulses", "kernels/waveform/search"),
             *("kernels/waveform/extraction", "kernels/waveform/decomposition"),
             *("kernels/waveform/listening", "kernels/waveform/bundles"),
+            "kernels/waveform/landing",
             "kernels/waveform/histogram",
         ],
         _files(("test_waveform", "test_waveform_listening"), _WAVEFORM),

@@ -10,8 +10,9 @@ part of a wave through. Other bodies let none.
 """
 
 import cmath
+import hashlib
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,8 @@ SHARE = 30.0
 #: Tubes are at most so much longer than narrow: 6.6 times, the cross section of a post scattered by
 #: 0.5 dB from frame to frame, which is 0.15 dB with square ones.
 LONGEST = 3.0
+#: Meshes whose planes and panes a process remembers: a radar that starts again has the same ones.
+MOST_KEPT = 256
 
 
 def itu_index(numbers: tuple[float, float, float, float], frequency: float) -> complex:
@@ -70,6 +73,33 @@ def surface_of(material: Material, frequency: float) -> tuple[int, complex, floa
     return INDEXED, itu_index(CONCRETE, frequency), 0.0, 0.0
 
 
+class Planes(NamedTuple):
+    """What is found out of a mesh by its shape; nobody may change it, as others have it, too."""
+
+    extents: NDArray[np.float32]  # of each face, see ``plane_extents``
+    flats: NDArray[np.int32]  # likewise, ``flat_pieces``
+    thickness: NDArray[np.float32] | None  # ``pane_thickness``
+
+
+_kept: dict[bytes, Planes] = {}
+
+
+def planes_of(mesh: Mesh, clear: NDArray[np.bool_]) -> Planes:
+    """The planes and panes of a mesh, by which materials are clear."""
+    digest = hashlib.sha256(clear.tobytes())
+    for array in (mesh.vertices, mesh.faces, mesh.face_material):
+        digest.update(repr((array.shape, array.dtype)).encode())
+        digest.update(np.ascontiguousarray(array).data)
+    key = digest.digest()
+    found = _kept.pop(key, None)
+    if found is None:
+        found = Planes(plane_extents(mesh), flat_pieces(mesh), pane_thickness(mesh, clear))
+    _kept[key] = found  # the last one that was used is the last one to go
+    for old in list(_kept)[:-MOST_KEPT]:
+        _kept.pop(old, None)  # another thread may have been here
+    return found
+
+
 class RadarScene:
     """A scene as a radar's tubes meet it; keeps alive what the kernels point to."""
 
@@ -81,9 +111,7 @@ class RadarScene:
         surfaces = [surface_of(material, frequency) for material in scene.materials]
         self.kinds = np.array([surface[0] for surface in surfaces], np.int64).reshape(-1)
         clear = np.array([m.kind == SurfaceKind.dielectric for m in scene.materials], bool)
-        self._extents = {m: plane_extents(scene.meshes[m]) for m in used}
-        self._flats = {m: flat_pieces(scene.meshes[m]) for m in used}
-        self._thickness = {m: pane_thickness(scene.meshes[m], clear) for m in used}
+        self._planes = {m: planes_of(scene.meshes[m], clear) for m in used}
         self.sizes = np.array([self._sizes(instance) for instance in owners]).reshape(-1, 3)
         middle = np.sort(self.sizes, axis=1)[:, 1] if len(owners) else np.zeros(0)
         #: Whether anything of an owner does more than scatter.
@@ -104,8 +132,8 @@ class RadarScene:
             rms=np.array([surface[2] for surface in surfaces], float).reshape(-1),
             diffuse=np.array([surface[3] for surface in surfaces], float).reshape(-1),
             clear=(clear & (self.kinds == INDEXED)).astype(np.int32),
-            extents=np.array([self._extents[i.mesh].ctypes.data for i in owners], np.int64),
-            flats=np.array([self._flats[i.mesh].ctypes.data for i in owners], np.int64),
+            extents=np.array([self._planes[i.mesh].extents.ctypes.data for i in owners], np.int64),
+            flats=np.array([self._planes[i.mesh].flats.ctypes.data for i in owners], np.int64),
             scales=np.array([self._scale(instance) for instance in owners], float).reshape(-1),
             sizes=np.ascontiguousarray(self.sizes.max(axis=1, initial=0.0)),
             spacing=np.minimum(self._widest, np.maximum(middle / SHARE, least)),
@@ -164,7 +192,7 @@ class RadarScene:
         return float(volume ** (1.0 / 3.0))
 
     def _pane(self, instance: Instance) -> int:
-        thickness = self._thickness[instance.mesh]
+        thickness = self._planes[instance.mesh].thickness
         return 0 if thickness is None else int(thickness.ctypes.data)
 
     def _corners(self, owner: int) -> Floats:

@@ -15,7 +15,8 @@ import mmap
 import sys
 import tempfile
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -27,6 +28,7 @@ from sensor_models.kernels.output.compact import pack_words
 from sensor_models.output.frame_files import write_npy
 from sensor_models.output.las import WavePackets
 from sensor_models.output.points import CloudBuffer, Points, record_of
+from sensor_models.waveform.borrowed import MEMORY
 
 #: The kept part of the waveform of a pulse.
 WAVE = np.dtype(
@@ -131,7 +133,6 @@ class WaveStore:
 
     def __init__(self) -> None:
         self._rows, self._samples = Store(WAVE), Store(np.float32)
-        self._made: Samples = np.empty(0, np.float32)
 
     @property
     def count(self) -> int:
@@ -142,12 +143,6 @@ class WaveStore:
         """Forget all waveforms."""
         self._rows.clear()
         self._samples.clear()
-
-    def made(self, samples: int) -> Samples:
-        """Memory for kernels to write so many samples to, before they are packed."""
-        if len(self._made) < samples:
-            self._made = np.empty(samples, np.float32)
-        return self._made
 
     def add(self, rows: Waves, samples: Samples) -> None:
         """Add some waveforms; offsets count from the first of these samples."""
@@ -176,7 +171,7 @@ class WaveStore:
 class EchoCloud(CloudBuffer):
     """The points of a frame, and its waveforms if they are kept.
 
-    ``words`` and ``counts`` are those of a part of the frame, until ``store_part``.
+    ``words`` and ``counts`` are those of a part of the frame, within ``part``.
     """
 
     def __init__(
@@ -195,7 +190,25 @@ class EchoCloud(CloudBuffer):
         self.coarse = 0
         record = record_of(normals=normals, wide=wide, echoes=True)
         self._stored, self._nearest = Store(record), np.zeros(1, record)
-        super().__init__(rays, returns, normals=normals, wide=wide, echoes=True)
+        super().__init__(0, returns, normals=normals, wide=wide, echoes=True)
+        self.counts = np.zeros(rays, np.uint8)
+        MEMORY.join(self)
+
+    @contextmanager
+    def part(self, samples: int) -> Iterator[Samples]:
+        """Have ``words`` while a part of the frame is made, and memory for so many samples."""
+        nothing, width = self.words, self.words.shape[1]
+        words = MEMORY.take(len(self.counts) * self.room * width)
+        memory = MEMORY.take(samples) if samples else np.empty(0, np.uint32)
+        try:
+            count = len(self.counts) * self.room
+            self.words = words[: count * width].reshape(count, width)
+            yield memory[:samples].view(np.float32)
+        finally:
+            self.words = nothing
+            MEMORY.give(words)
+            if samples:
+                MEMORY.give(memory)
 
     def clear(self) -> None:
         """Forget all points and waveforms."""

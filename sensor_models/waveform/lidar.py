@@ -233,7 +233,9 @@ class WaveformLidar(Lidar):
         at_a_time = self._columns_at_a_time
         for first in range(columns[0], columns[1], at_a_time):
             part = scan._replace(first=first, last=min(first + at_a_time, columns[1]))
-            self._scan_part(scene, own, part, times, cloud, bodies)
+            kept = (part.last - first) * scan.rows if cloud.waves is not None else 0
+            with cloud.part(kept * self._pulse.samples) as samples:
+                self._scan_part(scene, own, part, times, cloud, bodies, samples)
         return Work.done()
 
     def _scan_part(
@@ -244,15 +246,16 @@ class WaveformLidar(Lidar):
         times: tuple[float, float],
         cloud: EchoCloud,
         bodies: MovingBodies | None,
+        samples: NDArray[np.float32],
     ) -> None:
-        """Make some columns, and store what comes of them."""
+        """Make some columns, and store what comes of them; ``samples`` is memory for waveforms."""
         first, last = scan.first * scan.rows, scan.last * scan.rows
         chunks = -(-(last - first) // CHUNK)
         output = self._output(cloud, scan, times)._replace(
             nearest=np.full((chunks, 2), np.inf), lost=np.zeros((chunks, LIMITS), np.int64)
         )
         kept = last if cloud.waves is not None else first
-        records = self._records(cloud, first, kept, chunks)
+        records = self._records(cloud, (first, kept), chunks, samples)
         made = self.pulse_in(scene.scene), self.receiver_in(scene.scene), self._ask
         given = own[0], scan, own[1], *made, output, records
         scene.run(kernel.make_pulses, *given, bodies=bodies, threads=chunks)
@@ -278,11 +281,15 @@ class WaveformLidar(Lidar):
             duration = own.step / own.shape.max()
         return float(own.energy / duration * own.area)
 
-    def _records(self, cloud: CloudBuffer, first: int, last: int, chunks: int) -> Records:
+    def _records(
+        self,
+        cloud: CloudBuffer,
+        rays: tuple[int, int],
+        chunks: int,
+        samples: NDArray[np.float32],
+    ) -> Records:
         more = sum(np.dtype(kind).itemsize for _, kind in ECHO_FIELDS) // 4
-        own, samples = self._pulse, np.empty(0, np.float32)
-        if isinstance(cloud, EchoCloud) and cloud.waves is not None:
-            samples = cloud.waves.made((last - first) * own.samples)
+        first, last = rays
         return Records(
             first=first,
             samples=samples,

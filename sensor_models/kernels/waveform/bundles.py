@@ -1,10 +1,10 @@
 r"""The rays of some pulses at a time, in full packets, from the aperture to the histograms.
 
-Most rays end at the first surface: packets are filled with the rays of several pulses, and what
-these send back is added at once, step by step for a whole packet (as ``lidar.first_hits`` does).
-Packets are filled row by row in strips of ``STRIP`` columns: pulses that are sent side by side fall
-next to one another, so that the rays of two pulses in one packet meet the same facets. Pulses one
-above the other fall metres apart on the ground; a packet of those took a quarter longer.
+Most rays end at the first surface: what these send back is added at once (``landing``). A packet
+has rays of one pulse as long as these fill it, as they meet the same facets; what is left of the
+pulses under way goes into packets together. Pulses follow one another row by row in strips of
+``STRIP`` columns: those that are sent side by side fall next to one another. Pulses one above the
+other fall metres apart on the ground; a packet of those took a quarter longer.
 
 Rays that go on from there (mirrors, glass), that air answers, and all of a scene with volumes are
 followed afterwards, pulse by pulse, by the tree of rays; they are traced once more then.
@@ -15,33 +15,18 @@ are under way together does not matter.
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
-from sensor_models.kernels.lidar.beams import Lanes, jittered, new_lanes, nominal
-from sensor_models.kernels.lidar.first_hits import MIRRORED, NUMBERS, WEIGHT, meet, mirror
+from sensor_models.kernels.lidar.beams import Lanes, jittered, nominal
 from sensor_models.kernels.lidar.layout import Detector, Scan, knot_of, put_pose
-from sensor_models.kernels.light.facing import COSINE as COSINE_THERE
-from sensor_models.kernels.light.facing import (
-    LENGTH,
-    STRENGTH,
-    SURFACE,
-    Facing,
-    new_facing,
-    number_of,
-    toward_of,
-)
-from sensor_models.kernels.light.media import MEDIUM_IOR, RETURN_PROBABILITY
-from sensor_models.kernels.light.paths import DEPTH_LIMIT, Path
+from sensor_models.kernels.light.paths import Path
 from sensor_models.kernels.light.segments import (
     WORD_SHIFT,
     draws_at_sensor,
     may_answer,
 )
-from sensor_models.kernels.light.surfaces import DIELECTRIC, KIND
 from sensor_models.kernels.light.tree import (
     Tree,
     arrive,
@@ -54,12 +39,14 @@ from sensor_models.kernels.light.tree import (
 )
 from sensor_models.kernels.math.rotations import Triple
 from sensor_models.kernels.tracing.embree import WIDTH
-from sensor_models.kernels.tracing.hits import hit_entity, hit_label
 from sensor_models.kernels.tracing.packets import (
     ACCESS,
     ALONG,
+    DIRECTION,
+    ORIGIN,
     PLACE,
     SENT,
+    T_MAX,
     T_MIN,
     VALID,
     Packet,
@@ -68,52 +55,20 @@ from sensor_models.kernels.tracing.packets import (
 from sensor_models.kernels.tracing.rays import nearest_allowed, set_rays, trace_surfaces
 from sensor_models.kernels.tracing.scene_view import SceneView
 from sensor_models.kernels.tracing.sensor_poses import position_of, rotate
-from sensor_models.kernels.waveform.histogram import (
-    add_energy,
-    clear,
-    end_haze,
-    energy_of,
-    place_of,
-    see_light,
-    take_in,
+from sensor_models.kernels.waveform.histogram import clear, take_in
+from sensor_models.kernels.waveform.landing import (
+    SHARE,
+    TOWARD_AXIS,
+    Bundle,
+    add_hits,
+    meet,
 )
-from sensor_models.kernels.waveform.layout import (
-    ATMOSPHERIC,
-    COSINE,
-    ENTITY,
-    LABEL,
-    MATERIAL,
-    NODE,
-    NORMAL_X,
-    Histograms,
-    Pulse,
-    Receiver,
-)
+from sensor_models.kernels.waveform.layout import Histograms, Pulse, Receiver
 
 APART = {**ACCESS, "forceinline": False}
 
 #: Columns of a strip.
 STRIP = 16
-
-# Further rows of the numbers of what is hit first: a ray's share of the pulse and its cosine to the
-# axis, the energy that comes back and its place in the gate, and whether the ray ends there, or
-# goes on: 1 or 0.
-SHARE, TOWARD_AXIS, ENERGY, ARRIVES, ENDS, GOES_ON = (NUMBERS + k * WIDTH for k in range(6))
-NUMBERS_OF_PULSES = NUMBERS + 6 * WIDTH
-
-
-class Bundle(NamedTuple):
-    """A packet of rays of pulses, and what they hit first."""
-
-    lanes: Lanes  # ``place`` is that of the pulse
-    part: NDArray[np.int64]  # (WIDTH,): which ray of its pulse each is
-    first: Facing
-
-
-@njit(cache=True)
-def new_bundle(scan: Scan) -> Bundle:
-    """Room for a packet."""
-    return Bundle(new_lanes(scan), np.zeros(WIDTH, np.int64), new_facing(NUMBERS_OF_PULSES))
 
 
 @njit(**ACCESS)
@@ -181,22 +136,19 @@ def fill(
     under: Histograms,
     packet: Packet,
     bundle: Bundle,
+    begin: int,
     index: int,
     held: int,
 ) -> None:
-    """Put the rays of a packet into it: of all pulses that are under way, one after the other."""
-    lanes, parts, rays = bundle.lanes, len(pulse.share), packet.doubles
+    """Put rays into a packet: of all pulses under way, one after the other, from a ray on."""
+    lanes, count, rays = bundle.lanes, len(pulse.share) - begin, packet.doubles
     own, words = bundle.first.numbers, packet.words
-    at = index * WIDTH // parts
-    part = index * WIDTH - at * parts
+    at = index * WIDTH // count
+    part = begin + index * WIDTH - at * count
     block, draws, misty = -1, (1.0, 1.0, 1.0, 1.0), may_answer(path)
-    if part + WIDTH <= parts and not misty:
-        fill_of_one(scan, pulse, under, packet, bundle, at, part)
-        send_filled(view, path, under, packet, lanes)
-        return
     for lane in range(WIDTH):
-        if part == parts:
-            at, part = at + 1, 0
+        if part == len(pulse.share):
+            at, part = at + 1, begin
         if at >= held:
             lanes.ray[lane], words[VALID + lane] = -1, 0
             continue
@@ -207,56 +159,14 @@ def fill(
             rays[PLACE + k * WIDTH + lane], rays[ALONG + k * WIDTH + lane] = origin[k], along[k]
         rays[SENT + lane], words[VALID + lane] = scan.offset[ray], -1
         own[SHARE + lane], own[TOWARD_AXIS + lane] = pulse.share[part], pulse.toward[part]
-        number = ray * parts + part
+        number = ray * len(pulse.share) + part
         if misty and number >> WORD_SHIFT != block:
             block = number >> WORD_SHIFT
             draws = draws_at_sensor(path, block)
         lanes.air[lane] = draws[number & (1 << WORD_SHIFT) - 1]
         part += 1
-    send_filled(view, path, under, packet, lanes)
-
-
-@njit(**ACCESS)
-def send_filled(
-    view: SceneView, path: Path, under: Histograms, packet: Packet, lanes: Lanes
-) -> None:
-    """Make the rays of a filled packet ready to be traced."""
     set_rays(view, packet, farthest(view, path, 0, 0.0))
     keep_off(view, under, packet, lanes)
-
-
-@njit(**ACCESS)
-def fill_of_one(
-    scan: Scan,
-    pulse: Pulse,
-    under: Histograms,
-    packet: Packet,
-    bundle: Bundle,
-    at: int,
-    part: int,
-) -> None:
-    """``fill`` from a ray of a pulse on that has the whole packet, in vectors; air answers none."""
-    lanes, rays, words, own = bundle.lanes, packet.doubles, packet.words, bundle.first.numbers
-    ray, pose, frame = under.ray[at], under.pose[at], under.frame[at]
-    x, y, z, a, b, c = pose[9], pose[10], pose[11], frame[0], frame[1], frame[2]
-    d, e, f, g, h, i = frame[3], frame[4], frame[5], frame[6], frame[7], frame[8]
-    offset, slope = pulse.offset[part : part + WIDTH], pulse.slope[part : part + WIDTH]
-    toward, share = pulse.toward[part : part + WIDTH], pulse.share[part : part + WIDTH]
-    time = scan.offset[ray]
-    for lane in range(WIDTH):
-        left, up = offset[lane, 0], offset[lane, 1]
-        rays[PLACE + lane] = x + left * d + up * g
-        rays[PLACE + WIDTH + lane] = y + left * e + up * h
-        rays[PLACE + 2 * WIDTH + lane] = z + left * f + up * i
-    for lane in range(WIDTH):
-        left, up, scale = slope[lane, 0], slope[lane, 1], toward[lane]
-        rays[ALONG + lane] = scale * (a + left * d + up * g)
-        rays[ALONG + WIDTH + lane] = scale * (b + left * e + up * h)
-        rays[ALONG + 2 * WIDTH + lane] = scale * (c + left * f + up * i)
-    for lane in range(WIDTH):
-        lanes.ray[lane], lanes.place[lane], lanes.air[lane] = ray, at, 1.0
-        bundle.part[lane], words[VALID + lane], rays[SENT + lane] = part + lane, -1, time
-        own[SHARE + lane], own[TOWARD_AXIS + lane] = share[lane], toward[lane]
 
 
 @njit(**ACCESS)
@@ -271,111 +181,67 @@ def keep_off(view: SceneView, under: Histograms, packet: Packet, lanes: Lanes) -
 
 
 @njit(**ACCESS)
-def judge(path: Path, bundle: Bundle, lost: NDArray[np.int64]) -> int:
-    """Say of each ray whether it goes on from the first surface, or ends there; how many go on.
-
-    It goes on, too, if air answers it.
-    """
-    first, lanes, own = bundle.first, bundle.lanes, bundle.first.numbers
-    index, deep = path.media[0, MEDIUM_IOR], path.most_depth > 0
-    air, going, stopped = path.media[0, RETURN_PROBABILITY], 0, 0
-    for lane in range(WIDTH):
-        sent, answered = lanes.ray[lane] >= 0, lanes.air[lane] < air
-        met = sent & first.hit[lane] & ~answered
-        glass = own[SURFACE + KIND * WIDTH + lane] == DIELECTRIC
-        mirrors = met & ~glass & (own[MIRRORED + lane] > 0.0)
-        goes_on = (sent & answered) | (met & glass) | (mirrors & deep)
-        near = index * own[LENGTH + lane] <= path.most_range
-        own[GOES_ON + lane] = 1.0 if goes_on else 0.0
-        own[ENDS + lane] = 1.0 if met & near & ~goes_on else 0.0
-        going += 1 if goes_on else 0
-        stopped += 1 if mirrors & ~goes_on else 0
-    lost[DEPTH_LIMIT] += stopped
-    return going
-
-
-@njit(**ACCESS)
-def shine_on(pulse: Pulse, receiver: Receiver, under: Histograms, bundle: Bundle) -> None:
-    """Add the light of sun and sky that the first surfaces send back."""
-    first, own, sun = bundle.first, bundle.first.numbers, receiver.sun
-    for lane in range(WIDTH):
-        if own[ENDS + lane] == 0.0:
-            continue
-        strength, facing = number_of(first, STRENGTH, lane), number_of(first, COSINE_THERE, lane)
-        toward = toward_of(first, lane)
-        cosine = toward[0] * sun[0] + toward[1] * sun[1] + toward[2] * sun[2]
-        at, part = bundle.lanes.place[lane], bundle.part[lane]
-        see_light(pulse, receiver, under, at, part, strength, facing, cosine)
-
-
-@njit(**ACCESS)
-def note_haze(path: Path, pulse: Pulse, under: Histograms, bundle: Bundle) -> None:
-    """Take note of where haze ends on the way of each ray."""
-    first, lanes, index = bundle.first, bundle.lanes, path.media[0, MEDIUM_IOR]
-    for lane in range(WIDTH):
-        if lanes.ray[lane] < 0:
-            continue
-        at, part = lanes.place[lane], bundle.part[lane]
-        under.ends[at, part] = math.inf
-        if first.hit[lane]:
-            end_haze(pulse, under, at, part, index * number_of(first, LENGTH, lane))
-
-
-@njit(**ACCESS)
-def remember_hit(
-    view: SceneView, packet: Packet, bundle: Bundle, lane: int, under: Histograms, k: int
-) -> None:
-    """Take note of what the strongest arrival of a bin comes from."""
-    first, at = bundle.first, bundle.lanes.place[lane]
-    own, own_ids = under.numbers[at, k], under.ids[at, k]
-    own[COSINE] = number_of(first, COSINE_THERE, lane)
-    toward = toward_of(first, lane)
-    for axis in range(3):
-        own[NORMAL_X + axis] = toward[axis]
-    own_ids[ENTITY], own_ids[LABEL] = hit_entity(view, packet, lane), hit_label(view, packet, lane)
-    own_ids[MATERIAL], own_ids[NODE] = first.material[lane], 0
-    own_ids[ATMOSPHERIC] = 0
-
-
-@njit(**ACCESS)
-def weigh(path: Path, pulse: Pulse, first: Facing) -> None:
-    """Set the energy that comes back of the first surfaces, and when."""
-    own, index = first.numbers, path.media[0, MEDIUM_IOR]
-    for lane in range(WIDTH):
-        length, weight = own[LENGTH + lane], own[WEIGHT + lane]
-        ray = own[SHARE + lane], own[TOWARD_AXIS + lane]
-        own[ENERGY + lane] = energy_of(pulse, *ray, length / index, weight, own[STRENGTH + lane])
-        own[ARRIVES + lane] = place_of(pulse, index * length)
-
-
-@njit(**ACCESS)
-def add_hits(
+def fill_of_one(
     view: SceneView,
-    path: Path,
+    scan: Scan,
     pulse: Pulse,
-    receiver: Receiver,
     under: Histograms,
-    tree: Tree,
+    packet: Packet,
     bundle: Bundle,
+    at: int,
+    part: int,
+    reach: float,
 ) -> None:
-    """Add what the first surfaces send back; rays that go on are put on the list of their pulse."""
-    lanes, own = bundle.lanes, bundle.first.numbers
-    if len(pulse.haze) > 0:
-        note_haze(path, pulse, under, bundle)
-    if judge(path, bundle, tree.lost) > 0:
-        for lane in range(WIDTH):
-            if own[GOES_ON + lane] > 0.0:
-                at = lanes.place[lane]
-                under.goes_on[at, under.going[at]] = bundle.part[lane]
-                under.going[at] += 1
-    if receiver.band_area > 0.0:
-        shine_on(pulse, receiver, under, bundle)
+    """``fill`` with rays of one pulse, from one of them on, in vectors; air answers none."""
+    lanes, rays, own, ray = bundle.lanes, packet.doubles, bundle.first.numbers, under.ray[at]
+    pose, frame, time = under.pose[at], under.frame[at], scan.offset[ray]
+    x, y, z, a, b, c = pose[9], pose[10], pose[11], frame[0], frame[1], frame[2]
+    d, e, f, g, h, i = frame[3], frame[4], frame[5], frame[6], frame[7], frame[8]
+    offset, slope = pulse.offset[part : part + WIDTH], pulse.slope[part : part + WIDTH]
+    toward, share = pulse.toward[part : part + WIDTH], pulse.share[part : part + WIDTH]
     for lane in range(WIDTH):
-        if own[ENDS + lane] > 0.0:
-            place, energy = own[ARRIVES + lane], own[ENERGY + lane]
-            k = add_energy(pulse, under, lanes.place[lane], place, energy)
-            if k >= 0:
-                remember_hit(view, tree.packet, bundle, lane, under, k)
+        left, up = offset[lane, 0], offset[lane, 1]
+        rays[PLACE + lane] = x + left * d + up * g
+        rays[PLACE + WIDTH + lane] = y + left * e + up * h
+        rays[PLACE + 2 * WIDTH + lane] = z + left * f + up * i
+    for lane in range(WIDTH):
+        left, up, scale = slope[lane, 0], slope[lane, 1], toward[lane]
+        rays[ALONG + lane] = scale * (a + left * d + up * g)
+        rays[ALONG + WIDTH + lane] = scale * (b + left * e + up * h)
+        rays[ALONG + 2 * WIDTH + lane] = scale * (c + left * f + up * i)
+    # A loop for each array that is written to: with several the compiler gives up.
+    for lane in range(WIDTH):
+        own[SHARE + lane], own[TOWARD_AXIS + lane] = share[lane], toward[lane]
+    for lane in range(WIDTH):
+        rays[SENT + lane] = time
+    for lane in range(WIDTH):
+        lanes.ray[lane] = ray
+    for lane in range(WIDTH):
+        lanes.place[lane] = at
+    for lane in range(WIDTH):
+        bundle.part[lane] = part + lane
+    begin_rays(view, packet, (x, y, z), (a, b, c), reach)
+
+
+@njit(**ACCESS)
+def begin_rays(view: SceneView, packet: Packet, origin: Triple, axis: Triple, reach: float) -> None:
+    """``set_rays`` for the rays of one pulse: the packet's float64 rows have all of them."""
+    rays, floats, words = packet.doubles, packet.floats, packet.words
+    size = abs(origin[0]) + abs(origin[1]) + abs(origin[2])
+    good = size + abs(axis[0]) + abs(axis[1]) + abs(axis[2]) < math.inf
+    t_min, t_max = np.float32(nearest_allowed(view, origin)), np.float32(reach)
+    east, north, up, valid = view.offset[0], view.offset[1], view.offset[2], -1 if good else 0
+    for lane in range(WIDTH):
+        floats[ORIGIN + lane] = rays[PLACE + lane] - east
+        floats[ORIGIN + WIDTH + lane] = rays[PLACE + WIDTH + lane] - north
+        floats[ORIGIN + 2 * WIDTH + lane] = rays[PLACE + 2 * WIDTH + lane] - up
+        floats[DIRECTION + lane] = rays[ALONG + lane]
+        floats[DIRECTION + WIDTH + lane] = rays[ALONG + WIDTH + lane]
+        floats[DIRECTION + 2 * WIDTH + lane] = rays[ALONG + 2 * WIDTH + lane]
+    for lane in range(WIDTH):
+        floats[T_MIN + lane], floats[T_MAX + lane] = t_min, t_max
+    for lane in range(WIDTH):
+        words[VALID + lane] = valid
 
 
 @njit(**APART)
@@ -411,6 +277,35 @@ def follow(
 
 
 @njit(**ACCESS)
+def send_to_surfaces(
+    view: SceneView,
+    path: Path,
+    scan: Scan,
+    pulse: Pulse,
+    receiver: Receiver,
+    under: Histograms,
+    tree: Tree,
+    bundle: Bundle,
+    held: int,
+) -> None:
+    """Send all rays to the first surface: full packets of each pulse, then what is left of all."""
+    parts, packet, reach = len(pulse.share), tree.packet, farthest(view, path, 0, 0.0)
+    full = 0 if may_answer(path) else parts // WIDTH
+    left = parts - full * WIDTH
+    for index in range(held * full + (held * left + WIDTH - 1) // WIDTH):
+        if index < held * full:
+            at = index // full
+            part = WIDTH * (index - at * full)
+            fill_of_one(view, scan, pulse, under, packet, bundle, at, part, reach)
+        else:
+            own = full * WIDTH, index - held * full, held
+            fill(view, path, scan, pulse, under, packet, bundle, *own)
+        trace_surfaces(view, packet, True)
+        meet(view, path, packet, bundle)
+        add_hits(view, path, pulse, receiver, under, packet, tree.lost, bundle)
+
+
+@njit(**ACCESS)
 def send_pulses(
     view: SceneView,
     path: Path,
@@ -425,13 +320,7 @@ def send_pulses(
     """Send all rays of the first so many pulses, and add up what comes back of each."""
     parts = len(pulse.share)
     if view.volumes == 0:
-        for index in range((held * parts + WIDTH - 1) // WIDTH):
-            fill(view, path, scan, pulse, under, tree.packet, bundle, index, held)
-            trace_surfaces(view, tree.packet, True)
-            meet(view, path, tree.packet, bundle.first)
-            mirror(path, bundle.first)
-            weigh(path, pulse, bundle.first)
-            add_hits(view, path, pulse, receiver, under, tree, bundle)
+        send_to_surfaces(view, path, scan, pulse, receiver, under, tree, bundle, held)
     else:
         for at in range(held):
             under.going[at] = parts

@@ -40,6 +40,10 @@ from sensor_models.kernels.waveform.layout import (
 MOST_STEPS, FEW_STEPS = 20, 8
 LAST = 3e-4
 FLAT = 1e-4
+#: A fit that only has to tell whether it comes down to some sum is given up where a step takes off
+#: less than this share of what is missing: each step takes off half as much as the one before it,
+#: or less, so that all that follow take off no more than twice of that, as a rule.
+SLOW = 0.25
 #: Samples that lie together and beyond so many standard deviations show nothing of a Gaussian: it
 #: is 2e-8 of its height there. Others show at least so much.
 REACH = 6.0
@@ -68,6 +72,20 @@ def exponential(x: float) -> float:
     p = p * p
     p = p * p
     return p * p
+
+
+@njit(**ACCESS)
+def in_vectors(count: int) -> int:
+    """So many numbers, or a few more that fill a vector; ones left over would go one by one."""
+    return count + 7 & ~7
+
+
+@njit(**ACCESS)
+def nothing_after(rows: Floats, held: int, wide: int) -> None:
+    """Fill rows up with zeros."""
+    for row in rows:
+        for k in range(held, wide):
+            row[k] = 0.0
 
 
 @njit(**ACCESS, **LOOSELY)
@@ -168,62 +186,68 @@ def normal_equations(
     beside: int,
     clip: float,
 ) -> float:
-    """Matrix (its lower half) and right side of a step, to their rows; gives the sum of squares."""
+    """Matrix (its upper half) and right side of a step, to their rows; gives the sum of squares."""
     size, rows = 3 * count, room[DERIVATIVES:]
     matrix, slope, left = room[place:], room[beside], rows[size]
     for i in range(size):
+        row = matrix[i]
+        for j in range(in_vectors(size)):
+            row[j] = 0.0
         slope[i] = 0.0
-        for j in range(i + 1):
-            matrix[i, j] = 0.0
     total = 0.0
     for begin in range(first, last, FIT_BLOCK):
         held = min(last - begin, FIT_BLOCK)
+        wide, own = in_vectors(held), signal[begin:]
         for k in range(held):
-            left[k] = signal[begin + k]
+            left[k] = own[k]
         for i in range(count):
             if shows_in(echoes[i], begin, held):
-                derive(echoes[i], begin, held, rows[3 * i : 3 * i + 3], left)
+                derive(echoes[i], begin, wide, rows[3 * i : 3 * i + 3], left)
+                nothing_after(rows[3 * i : 3 * i + 3], held, wide)
+        nothing_after(rows[size : size + 1], held, wide)
         if clip < math.inf:
             forget_clipped(signal, begin, held, rows[: size + 1], clip)
-        total += squares(left, held)
+        total += squares(left, wide)
         for i in range(count):
             if not shows_in(echoes[i], begin, held):
                 continue
-            add_to_slope(rows[3 * i :], left, held, slope[3 * i :])
-            for j in range(i + 1):
+            add_to_slope(rows[3 * i :], left, wide, slope[3 * i :])
+            for j in range(i, count):
                 if shows_in(echoes[j], begin, held):
                     into = matrix[3 * i :, 3 * j :]
-                    add_to_matrix(rows[3 * i :], rows[3 * j :], held, into)
+                    add_to_matrix(rows[3 * i :], rows[3 * j :], wide, into)
     return total
 
 
 @njit(**ACCESS)
 def solve(room: Floats, size: int, damping: float) -> bool:
-    """Solve the damped equations by Cholesky's method; whether they can be solved."""
-    low, matrix, slope, change = room[DAMPED:], room[MATRIX:], room[SLOPE], room[CHANGE]
+    """Solve the damped equations by elimination; whether they can be solved.
+
+    Rows are worked on from their start, for vectors: what lies before the diagonal is not read.
+    """
+    rest, matrix, slope, change = room[DAMPED:], room[MATRIX:], room[SLOPE], room[CHANGE]
+    wide = in_vectors(size)
     for i in range(size):
-        for j in range(i + 1):
-            total = matrix[i, j]
-            if i == j:
-                total += damping * total
-            for k in range(j):
-                total -= low[i, k] * low[j, k]
-            if i == j:
-                if not total > 1e-12 * matrix[i, i]:
-                    return False
-                low[i, i] = math.sqrt(total)
-            else:
-                low[i, j] = total / low[j, j]
+        own, given = rest[i], matrix[i]
+        for k in range(wide):
+            own[k] = given[k]
+        own[i] += damping * given[i]
+    for k in range(wide):
+        change[k] = slope[k]
     for i in range(size):
-        total = slope[i]
-        for k in range(i):
-            total -= low[i, k] * change[k]
-        change[i] = total / low[i, i]
+        own = rest[i]
+        if not own[i] > 1e-12 * matrix[i, i]:
+            return False
+        inverse = 1.0 / own[i]
+        for j in range(i + 1, size):
+            other, share = rest[j], own[j] * inverse
+            for k in range(wide):
+                other[k] -= share * own[k]
+            change[j] -= share * change[i]
     for i in range(size - 1, -1, -1):
-        total = change[i]
-        for k in range(i + 1, size):
-            total -= low[k, i] * change[k]
-        change[i] = total / low[i, i]
+        change[i] /= rest[i, i]
+        for j in range(i):
+            change[j] -= rest[j, i] * change[i]
     return True
 
 
@@ -255,8 +279,9 @@ def move_on(room: Floats, size: int) -> None:
     """Go on from the equations of the place that was tried."""
     for i in range(size):
         room[SLOPE, i] = room[NEXT_SLOPE, i]
-        for j in range(i + 1):
-            room[MATRIX + i, j] = room[NEXT_MATRIX + i, j]
+        own, following = room[MATRIX + i], room[NEXT_MATRIX + i]
+        for j in range(in_vectors(size)):
+            own[j] = following[j]
 
 
 #: Of one Gaussian: the sum of squares that it leaves, the right side of a step, and the lower half
@@ -311,7 +336,9 @@ def step_alone(own: Equations, damping: float) -> tuple[bool, float, float, floa
 
 
 @njit(**APART)
-def fit_alone(signal: Floats, first: int, last: int, echo: Floats, steps: int) -> float:
+def fit_alone(
+    signal: Floats, first: int, last: int, echo: Floats, steps: int, enough: float
+) -> float:
     """As ``fit`` for one echo."""
     a, t, w = echo[0], echo[1], echo[2]
     damping, own = 1e-3, equations_alone(signal, first, last, a, t, w)
@@ -331,7 +358,8 @@ def fit_alone(signal: Floats, first: int, last: int, echo: Floats, steps: int) -
             continue
         damping *= 0.5
         a, t, w = b, t + move, c
-        flat = own[0] - tried[0] <= FLAT * own[0]
+        gained, above = own[0] - tried[0], tried[0] - enough
+        flat = gained <= FLAT * own[0] or gained < SLOW * above
         own = tried
         if flat:
             break
@@ -349,13 +377,15 @@ def fit(
     room: Floats,
     steps: int,
     clip: float,
+    enough: float = math.inf,
 ) -> float:
     """Improve ``echoes`` (amplitude, place, sigma) in place; the sum of squares that is left.
 
-    ``clip``: infinity if no sample is at full scale.
+    ``clip``: infinity if no sample is at full scale. It ends where the sum will not come down to
+    what is ``enough``: so far above that the last step took off less than ``SLOW`` of it.
     """
     if count == 1 and clip == math.inf:
-        alone: float = fit_alone(signal, first, last, echoes[0], steps)
+        alone: float = fit_alone(signal, first, last, echoes[0], steps, enough)
         return alone
     damping, trial = 1e-3, room[TRIAL:]
     own = signal, first, last
@@ -373,7 +403,7 @@ def fit(
             continue
         damping *= 0.5
         copy_echoes(trial, count, echoes)
-        flat = total - reached <= FLAT * total
+        flat = total - reached <= FLAT * total or total - reached < SLOW * (reached - enough)
         total = reached
         if flat:
             break

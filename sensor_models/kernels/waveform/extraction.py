@@ -106,7 +106,8 @@ def prove(
         for i in range(echo_count):
             copy_echo(group, i, spare, i)
         left = remove(spare, echo_count, weakest_of(group, echo_count))
-        without = fit(signal, begin, end, spare, left, found.room, FEW_STEPS, clip)
+        own = spare, left, found.room, FEW_STEPS, clip, total + gain
+        without = fit(signal, begin, end, *own)
         if without - total > gain:
             break
         echo_count, total = left, without

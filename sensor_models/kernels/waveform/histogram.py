@@ -59,6 +59,7 @@ from sensor_models.kernels.waveform.layout import (
     Receiver,
     Work,
 )
+from sensor_models.kernels.waveform.simd import SIXTEEN, fold_sixteen
 
 SPEED_OF_LIGHT = 299_792_458.0
 HALF_SPHERE = 2.0 * math.pi
@@ -95,7 +96,31 @@ def energy_of(
 @njit(**ACCESS)
 def place_of(pulse: Pulse, way: float) -> float:
     """The place in the gate, in samples, of an arrival after an optical path."""
-    return float((2.0 * way / SPEED_OF_LIGHT - pulse.start) / pulse.step)
+    # Quotients of what a loop does not change: it has no division left.
+    return float(way * (2.0 / (SPEED_OF_LIGHT * pulse.step)) - pulse.start / pulse.step)
+
+
+@njit(**ACCESS)
+def touch(under: Histograms, at: int, low: int, high: int) -> None:
+    """Take note that the samples from one to another have energy."""
+    touched = under.touched[at]
+    touched[0] = min(touched[0], low)
+    touched[1] = max(touched[1], high + 1)
+
+
+@njit(**ACCESS)
+def add_to_samples(
+    pulse: Pulse, under: Histograms, at: int, k: int, parts: tuple[float, float, float]
+) -> None:
+    """Add what a sample and those before and after it get; the first and the last keep their own.
+
+    What else would go to beyond the gate.
+    """
+    low, high, energy = max(k - 1, 0), min(k + 1, pulse.samples - 1), under.energy[at]
+    energy[low] += parts[0]
+    energy[k] += parts[1]
+    energy[high] += parts[2]
+    touch(under, at, low, high)
 
 
 @njit(**ACCESS)
@@ -104,25 +129,21 @@ def add_energy(pulse: Pulse, under: Histograms, at: int, place: float, energy: f
     if not (energy > 0.0 and 0.0 <= place < pulse.samples):
         return -1
     k = int(place)
-    low, high = k, k
     if pulse.sharing == THREE_SAMPLES:
-        low, high = max(k - 1, 0), min(k + 1, pulse.samples - 1)
         ahead = place - k
         behind = 1.0 - ahead
-        under.energy[at, low] += 0.5 * behind * behind * energy
-        under.energy[at, k] += (0.5 + ahead * behind) * energy
-        under.energy[at, high] += 0.5 * ahead * ahead * energy
+        before, after = 0.5 * behind * behind * energy, 0.5 * ahead * ahead * energy
+        add_to_samples(pulse, under, at, k, (before, (0.5 + ahead * behind) * energy, after))
     elif pulse.sharing == TWO_SAMPLES:
         below = math.floor(place - 0.5)
         part = place - 0.5 - below
         low, high = max(int(below), 0), min(int(below) + 1, pulse.samples - 1)
         under.energy[at, low] += (1.0 - part) * energy
         under.energy[at, high] += part * energy
+        touch(under, at, low, high)
     else:
         under.energy[at, k] += energy
-    touched = under.touched[at]
-    touched[0] = min(touched[0], low)
-    touched[1] = max(touched[1], high + 1)
+        touch(under, at, k, k)
     if energy <= under.best[at, k]:
         return -1
     under.best[at, k] = energy
@@ -191,23 +212,29 @@ def take_in(tree: Tree, pulse: Pulse, receiver: Receiver, under: Histograms, at:
 def spread_pulse(
     pulse: Pulse, under: Histograms, at: int, work: Work, first: int, last: int
 ) -> None:
-    """Make power of the energy of the samples: fold it with the pulse's shape."""
-    half, samples, shape = len(pulse.shape) // 2, pulse.samples, pulse.shape
-    all_power, energy = work.power, under.energy[at]
-    all_power[first:last] = 0.0
-    for k in range(under.touched[at, 0], under.touched[at, 1]):
-        power = energy[k] / pulse.step
-        if power > 0.0:
-            begin, end = max(k - half, 0), min(k + half + 1, samples)
-            to, own = all_power[begin:end], shape[begin - k + half :]
-            for place in range(end - begin):
-                to[place] += power * own[place]
+    """Make power of the energy of the samples: fold it with the pulse's shape.
+
+    Sixteen samples at a time; those behind the last one are no power, and nobody reads them.
+    """
+    half, energy, watts = len(pulse.shape) // 2, under.energy[at], work.signal
+    begin, end = under.touched[at, 0], under.touched[at, 1]
+    given, kept = energy[begin:end], watts[begin:end]
+    for k in range(len(given)):
+        kept[k] = given[k] / pulse.step
+    to, numbers, weights = work.power.ctypes.data, watts.ctypes.data, work.weights.ctypes.data
+    for place in range(first, last, SIXTEEN):
+        earliest, latest = max(begin, place - half), min(end, place + SIXTEEN + half)
+        if earliest < latest:
+            own = weights + 8 * (SIXTEEN - 1 + half + place - earliest)
+            fold_sixteen(to + 8 * place, numbers + 8 * earliest, latest - earliest, own)
+        else:
+            work.power[place : place + SIXTEEN] = 0.0
 
 
 @njit(**ACCESS)
 def end_haze(pulse: Pulse, under: Histograms, at: int, part: int, way: float) -> None:
     """Take note of the optical path after which a ray meets no more haze."""
-    under.ends[at, part] = (2.0 * way / SPEED_OF_LIGHT - pulse.start) / pulse.step
+    under.ends[at, part] = place_of(pulse, way)
 
 
 @njit(**ACCESS)

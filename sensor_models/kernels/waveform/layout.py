@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sensor_models.kernels.compiling import njit
+from sensor_models.kernels.waveform.simd import SIXTEEN
 
 Floats = NDArray[np.float64]
 
@@ -21,7 +22,7 @@ PEAK, LEADING_EDGE, CFD, CENTROID, GAUSSIAN = range(5)
 #: Echoes that a pulse may have.
 MOST_ECHOES = 15
 #: Samples that a fit works on at a time.
-FIT_BLOCK = 64
+FIT_BLOCK = 128
 # Rows of the room of a fit, of N = 3 (MOST_ECHOES + 1) numbers at most: derivatives at some samples
 # and, after the last one, what is left there; the matrix of a step, the one that is damped, and the
 # next one; right sides and the step; then echoes, three numbers a row.
@@ -160,6 +161,7 @@ class Work(NamedTuple):
     power: Floats  # (samples,), W
     level: Floats  # (samples + 2 half,): before the filter; sample k lies at half + k, 0 beyond
     signal: Floats  # (samples,), W
+    weights: Floats  # (SIXTEEN - 1 + odd + SIXTEEN - 1,): the pulse's shape between zeros
 
 
 class Found(NamedTuple):
@@ -196,9 +198,15 @@ def new_histograms(samples: int, subrays: int) -> Histograms:
 
 
 @njit(cache=True)
-def new_work(samples: int, half: int) -> Work:
-    """Room for a waveform, and for a filter that reaches so many samples to either side."""
-    return Work(np.zeros(samples), np.zeros(samples + 2 * half), np.zeros(samples))
+def new_work(samples: int, half: int, shape: Floats) -> Work:
+    """Room for a waveform, for a filter that reaches so far to either side, and a pulse's shape.
+
+    Power has room behind it, as it is made ``SIXTEEN`` samples at a time.
+    """
+    weights = np.zeros(len(shape) + 2 * SIXTEEN - 2)
+    weights[SIXTEEN - 1 : SIXTEEN - 1 + len(shape)] = shape
+    power = np.zeros(samples + SIXTEEN)[:samples]
+    return Work(power, np.zeros(samples + 2 * half), np.zeros(samples), weights)
 
 
 @njit(cache=True)

@@ -38,7 +38,6 @@ from sensor_models.kernels.tracing.rays import claim
 from sensor_models.kernels.tracing.scene_view import SceneView
 from sensor_models.kernels.waveform.bundles import (
     begin_pulse,
-    new_bundle,
     pulse_at,
     send_pulses,
 )
@@ -49,6 +48,7 @@ from sensor_models.kernels.waveform.histogram import (
     haze_reach,
     spread_pulse,
 )
+from sensor_models.kernels.waveform.landing import new_bundle
 from sensor_models.kernels.waveform.layout import (
     AMPLITUDE,
     APD,
@@ -88,6 +88,7 @@ from sensor_models.kernels.waveform.receiver import (
     sigma_of,
 )
 from sensor_models.kernels.waveform.search import FWHM
+from sensor_models.kernels.waveform.simd import EIGHT, largest_of_eights
 
 #: Of the largest sample: what is below comes of cutting off the tails of Gaussians.
 TAILS = 1e-6
@@ -350,6 +351,16 @@ def gather_light(
 
 
 @njit(**ACCESS)
+def largest(power: NDArray[np.float64]) -> float:
+    """The most of some powers, which are no less than 0."""
+    whole = len(power) // EIGHT
+    most = largest_of_eights(power.ctypes.data, whole)
+    for k in range(EIGHT * whole, len(power)):
+        most = max(most, power[k])
+    return float(most)
+
+
+@njit(**ACCESS)
 def make_signal(
     detector: Detector,
     pulse: Pulse,
@@ -370,9 +381,8 @@ def make_signal(
     if receiver.kind == IDEAL:
         if lit[1] == 0:
             return 0, 0, 0.0, 0.0, 0.0
-        level, first, last = 0.0, max(lit[0] - 2, 0), min(lit[1] + 2, samples)
-        for k in range(lit[0], lit[1]):
-            level = max(level, work.power[k])
+        first, last = max(lit[0] - 2, 0), min(lit[1] + 2, samples)
+        level = largest(work.power[lit[0] : lit[1]])
         work.power[first : lit[0]] = 0.0
         work.power[lit[1] : last] = 0.0
         return first, last, max(TAILS * level, ask.least), 0.0, 0.0
@@ -459,7 +469,7 @@ def make_pulses(
 ) -> None:
     """The pulses of the columns ``first`` to ``last`` of a frame."""
     tree, found = new_tree(), new_found(pulse.samples)
-    work = new_work(pulse.samples, len(receiver.filter) // 2)
+    work = new_work(pulse.samples, len(receiver.filter) // 2, pulse.shape)
     under, bundle = new_histograms(pulse.samples, len(pulse.share)), new_bundle(scan)
     all_pulses, at_a_time = (scan.last - scan.first) * scan.rows, len(under.ray)
     chunk = own = claim(claims)

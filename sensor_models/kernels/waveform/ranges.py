@@ -65,7 +65,7 @@ def hear_pulses(
 ) -> None:
     """The echoes of pulses in range, of rays (pulses, subrays, 4); the first has a number."""
     under, found = new_histograms(pulse.samples, len(pulse.share)), new_found(pulse.samples)
-    work = new_work(pulse.samples, len(receiver.filter) // 2)
+    work = new_work(pulse.samples, len(receiver.filter) // 2, pulse.shape)
     for row in range(len(rays)):
         clear(under, 0)
         under.ray[0] = first + row

@@ -32,6 +32,7 @@ from sensor_models.kernels.waveform.layout import (
     Floats,
     Found,
 )
+from sensor_models.kernels.waveform.simd import EIGHT, bends_among, tops_among
 
 #: Full width at half maximum over standard deviation.
 FWHM = 2.0 * math.sqrt(2.0 * math.log(2.0))
@@ -148,19 +149,22 @@ def find_shoulders(
     most, noise = min(ask.most, MOST_ECHOES), 3.0 * CURVED * sigma
     apart, lone = 0.5 * FWHM * ask.sigma, LEAST_BEND / (1.0 + ask.sigma**2)
     from_here, noisy = found.smooth[first:], found.noise[first:]
-    for i in range(last - first - 4):
-        height = from_here[i + 2]
-        if height <= level:
+    address, i, end = from_here.ctypes.data, 0, last - first - 4
+    while i < end:
+        if end - i >= EIGHT and not bends_among(address + 8 * i, level, lone):
+            i += EIGHT
             continue
-        bend = bend_at(from_here, i + 1)
-        if not bend < -max(noise * noisy[i + 2], lone * height) or height <= level * noisy[i + 2]:
+        height, bend, own = from_here[i + 2], bend_at(from_here, i + 1), noisy[i + 2]
+        bends = height > level and bend < -max(noise * own, lone * height) and height > level * own
+        most_bent = bends and bend < bend_at(from_here, i) and bend <= bend_at(from_here, i + 2)
+        k, near = first + 2 + i, int(apart) + 2
+        i += 1
+        if not most_bent:
             continue
-        if not (bend < bend_at(from_here, i) and bend <= bend_at(from_here, i + 2)):
+        if clip < math.inf and is_clipped(signal, first, last, k, near, clip):
             continue
-        if clip < math.inf and is_clipped(signal, first, last, first + 2 + i, int(apart) + 2, clip):
-            continue
-        if is_alone(found, count, first + 2 + i, apart):
-            count = keep_candidate(found, count, most, first + 2 + i)
+        if is_alone(found, count, k, apart):
+            count = keep_candidate(found, count, most, k)
     return count
 
 
@@ -185,7 +189,12 @@ def find_candidates(
         begin, end = clipped_around(signal, first, last, first, clip)
         newest = end - first
         count = keep_candidate(found, count, most, (begin + end) >> 1)
-    for i in range(last - first - 2):
+    address, i, behind = before.ctypes.data, -1, last - first - 2
+    while i + 1 < behind:
+        i += 1
+        if behind - i >= EIGHT and not tops_among(address + 8 * i, level):
+            i += EIGHT - 1
+            continue
         if here[i] > level and here[i] > before[i] and here[i] >= after[i] and i - newest >= 2:
             if here[i] <= level * noisy[i]:
                 continue

@@ -15,7 +15,7 @@ from sensor_models.radar.ray_parameters import (
     TracingParameters,
 )
 from sensor_models.radar.ray_traced import Motion, RayTracedRadar
-from sensor_models.radar.surfaces import flat_pieces, plane_extents
+from sensor_models.radar.surfaces import flat_pieces, plane_extents, planes_of
 from sensor_models.scene.model import Material, Mesh, SurfaceKind, SurfaceParameters
 from sensor_models.scene.tracing import RayScene
 from tests import radar_images as images
@@ -305,6 +305,22 @@ def test_how_far_planes_reach() -> None:
     assert (plane_extents(mesh)[4:] < 0.01).all()
     empty = Mesh(np.zeros((0, 3), np.float32), np.zeros((0, 3), np.uint32), np.zeros(0, np.int32))
     assert len(plane_extents(empty)) == 0
+
+
+def test_planes_are_remembered_by_what_they_depend_on() -> None:
+    """Of an equal mesh the same ones; of other corners, faces, materials or clear ones, others."""
+    vertices, faces = range_.triangles(range_.quad((0, 0, 0), (2, 0, 0), (0, 2, 0)))
+
+    def mesh(scale: float = 1.0, material: int = 0) -> Mesh:
+        numbers = np.full(len(faces), material, np.int32)
+        return Mesh((scale * vertices).astype(np.float32), faces.astype(np.uint32), numbers)
+
+    opaque, clear = np.array([False, False]), np.array([True, False])
+    first = planes_of(mesh(), opaque)
+    assert planes_of(mesh(), opaque) is first
+    others = planes_of(mesh(2.0), opaque), planes_of(mesh(1.0, 1), opaque), planes_of(mesh(), clear)
+    assert all(other is not first for other in others)
+    assert others[0].extents == pytest.approx(2.0 * first.extents)
 
 
 def test_flat_pieces_hang_together_by_their_edges() -> None:

@@ -69,7 +69,7 @@ def signals_of(powers, kind, background=0.0, step=0.5 * NS, adc=None, pulse=None
     pulse = WaveformParameters(t_res=step, **(pulse or {}))
     packed = pack_receiver(receiver, adc or AdcParameters(), pulse, Sky(), (1, "test"))
     signals = np.atleast_2d(np.array(powers, float))
-    work = new_work(signals.shape[1], len(packed.filter) // 2)
+    work = new_work(signals.shape[1], len(packed.filter) // 2, np.ones(1))
     make_signals(packed, work, signals, background, step, 0)
     return signals, packed
 
@@ -205,7 +205,7 @@ def test_noise_of_a_spad_is_that_of_the_shots_that_are_left():
     powers = np.zeros((3000, 120))
     powers[:, 100] = spad_power(echo)
     signals, packed = signals_of(powers, ReceiverType.spad, background=spad_power(base), **SPAD_LIT)
-    work = new_work(120, 0)
+    work = new_work(120, 0, np.ones(1))
     for k, share in ((0, 1.0), (100, math.exp(-base * 100))):
         told = sigma_of(packed, powers[0, k] + spad_power(base), 0.5 * NS) / math.sqrt(share)
         assert signals[:, k].std() == pytest.approx(told, rel=0.06)

@@ -38,7 +38,7 @@ def heard(packed, power, count, level, background=0.0):
     lit = np.nonzero(power)[0]
     around = (int(lit[0]), int(lit[-1]) + 1) if len(lit) else (0, 0)
     signals, spans = np.tile(power, (count, 1)), np.zeros((count, 2), np.int64)
-    work = new_work(len(power), HALF)
+    work = new_work(len(power), HALF, np.ones(1))
     listen_all(packed, work, signals, background, STEP, level, MARGIN, around, spans)
     return signals, spans
 
@@ -46,7 +46,7 @@ def heard(packed, power, count, level, background=0.0):
 def whole(packed, power, count, background=0.0):
     """The signals of whole gates with the same draws."""
     signals = np.tile(power, (count, 1))
-    make_signals(packed, new_work(len(power), HALF), signals, background, STEP, 0)
+    make_signals(packed, new_work(len(power), HALF, np.ones(1)), signals, background, STEP, 0)
     return signals
 
 
