@@ -59,6 +59,8 @@ CONE = math.tan(0.5 * MIRROR_CONE) ** 2
 NO_MIRROR = 1e30
 #: A branch of less light than this share is not followed.
 LEAST_WEIGHT = 5e-3
+#: The most that the sun counts over the sky: light that bounces is there without a sky, too.
+MOST_CONTRAST = 16.0
 #: Boundaries of media that a branch may pass.
 MOST_EVENTS = 32
 
@@ -153,6 +155,7 @@ class Scenery:
         return Light(
             toward_sun=toward,
             is_sunny=bool(sun.any()),
+            contrast=_contrast(sun, above),
             disc_cosine=math.cos(SUN_HALF_ANGLE),
             sun=sun,
             disc=sun / SUN_SOLID_ANGLE,
@@ -181,6 +184,12 @@ class Scenery:
             frame=0,
             textures=textures,
         )
+
+
+def _contrast(sun: Floats, above: Floats) -> float:
+    """The irradiance of a sun over that of the whole sky, ``MOST_CONTRAST`` at most."""
+    whole = math.pi * float(above.sum())
+    return float(sun.sum()) / max(whole, float(sun.sum()) / MOST_CONTRAST, 1e-300)
 
 
 def _surface_of(material: Material) -> Floats:

@@ -108,6 +108,7 @@ class ThermalScenery(Scenery):
             cones=np.full(len(materials), CONE),
             clearness=clearness,
             mean_share=mean_share(clearness),
+            contrast=0.0,
             closed=1.0,
             orders=orders,
             clear_mean=np.ones(len(materials)),

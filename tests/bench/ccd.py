@@ -42,7 +42,7 @@ from sensor_models.scene.model import Scene
 from sensor_models.scene.tracing import RayScene
 from tests import mitsuba_scenes as peer
 from tests.bench.bars import Bar, best_in_turns
-from tests.bench.grain import ANGLE, EYE, SIZE, TARGET, camera_of, grain, inside, rms, taken
+from tests.bench.grain import ANGLE, EYE, SIZE, TARGET, camera_of, grain, inside, made, rms
 from tests.sensor_models.camera.test_ccd_mitsuba import looking
 from tests.tools import llvm
 
@@ -106,7 +106,7 @@ def pace() -> tuple[float, float]:
         cameras = {kind.name: camera_of(SIZE, LightParameters(sharing=kind)) for kind in Sharing}
 
         def taking(camera: CcdCamera) -> Callable[[], object]:
-            return lambda: taken(camera, rays, pose)
+            return lambda: made(camera, rays, pose)
 
         pictures = {name: Picture(taking(camera)) for name, camera in cameras.items()}
         for picture in pictures.values():

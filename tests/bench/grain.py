@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sensor_models.camera.ccd.camera import CcdCamera
+from sensor_models.camera.ccd.camera import CcdCamera, Seen
 from sensor_models.camera.ccd.parameters import LightParameters, OpticsParameters, Sharing
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.tracing import RayScene
@@ -56,11 +56,18 @@ def taken(
     camera: CcdCamera, rays: RayScene, pose: Floats, frame: int = 0, exposure: float = 0.0
 ) -> Taken:
     """A picture; its exposure follows the light if none is given."""
+    seen, time, numbers = made(camera, rays, pose, frame, exposure)
+    return Taken(numbers.astype(float), seen.light, time, seen.material)
+
+
+def made(
+    camera: CcdCamera, rays: RayScene, pose: Floats, frame: int = 0, exposure: float = 0.0
+) -> tuple[Seen, float, NDArray[np.uint16]]:
+    """A picture as a camera makes it: what is seen, the exposure, and digital numbers."""
     seen = camera.expose(rays, pose, frame)
     colors = camera.colors(seen.light, camera.day(rays))
     time = exposure or camera.auto_exposure().goal(camera.level_rate(seen.light, colors))
-    numbers = camera.develop(rays.pool, seen.light, frame, time, colors)[0].astype(float)
-    return Taken(numbers, seen.light, time, seen.material)
+    return seen, time, camera.develop(rays.pool, seen.light, frame, time, colors)[0]
 
 
 class Grain(NamedTuple):

@@ -82,7 +82,7 @@ USUAL_LONGEST = {SensorModel.relative: 10.0, SensorModel.emva: 0.1}
 #: by chance not met would count as far away, and pictures of corners became 3 % too bright with 2.
 LEAST_SHARED = 8
 #: Pixels that a level is measured with, of light that is there, and of light that is looked for.
-MOST_METERED, MOST_PROBED = 2**20, 2**14
+MOST_METERED, MOST_PROBED = 2**18, 2**14
 
 
 class Seen(NamedTuple):
@@ -261,7 +261,9 @@ class CcdCamera:
         return self._colors(_some(light, step), step, given)
 
     def _colors(self, light: NDArray[np.float32], step: int, day: Floats) -> Colors:
-        seen = light * self._vignette_of(step)[:, :, None]
+        seen: NDArray[Any] = light
+        if self.processing.counts_light:
+            seen = light * self._vignette_of(step)[:, :, None]
         return self.processing.colors(seen, self.response, day, self.wavelengths)
 
     def level_rate(self, light: NDArray[np.float32], colors: Colors) -> float:
@@ -309,6 +311,8 @@ class CcdCamera:
         path = scenery.path(lighting.depth, key, frame)
         count = max(lighting.rays, LEAST_SHARED) if shares else lighting.rays
         light = scenery.light(count, lighting.sky_at_bounce, key, frame)
+        if not shares:  # all points send as many rays
+            light = light._replace(contrast=0.0)
         view = rays.view_of(moving)
         shared = self._shared.of(rays, view, path, light, shot) if shares else unshared(light)
         with shared as around:

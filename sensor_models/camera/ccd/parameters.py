@@ -330,8 +330,8 @@ class LightParameters:
     rays: int = integer(
         16,
         "Rays to sky and surroundings from each point that is seen; where light is shared, from "
-        "8 x 8 pixels together, fewer than 8 counting as 8, and half as many from each point that "
-        "agrees with no neighbour",
+        "8 x 8 pixels together, fewer than 8 counting as 8, and up to half as many from each point "
+        "that agrees with no neighbour; points in the sun send fewer",
         minimum=1,
         maximum=4096,
     )

@@ -8,6 +8,7 @@ Source: PHYSICS-2, 36.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,18 +58,26 @@ class Processing:
         self._gains = gains if counts else np.ones_like(gains)
         self._fits: dict[bytes, Colors] = {}
 
+    @property
+    def counts_light(self) -> bool:
+        """Whether colours follow the light of each picture."""
+        balances = self._own.white_balance == WhiteBalance.gray_world
+        return balances and self.has_colors and not self.is_raw
+
     def _takes_srgb(self, picture: PictureParameters) -> bool:
         if self._own.tone != Tone.by_depth:
             return self._own.tone == Tone.srgb
         for_people = self.has_colors or (picture.bands == 1 and picture.bayer == Bayer.none)
         return for_people and self._largest == 2**SCREEN_BITS - 1 and picture.gamma == 1.0
 
-    def colors(self, light: Floats, response: Floats, day: Floats, wavelengths: Floats) -> Colors:
+    def colors(
+        self, light: NDArray[Any], response: Floats, day: Floats, wavelengths: Floats
+    ) -> Colors:
         """What makes colours of a picture's light, (rows, columns, bands), on a day."""
         if self.is_raw or not self.has_colors:
             return Colors(np.ones(3), np.eye(3))
         usual = self._of_the_day(response, day, wavelengths)
-        if self._own.white_balance != WhiteBalance.gray_world:
+        if not self.counts_light:
             return usual
         levels = [level_of(band, Metering.mean) for band in np.moveaxis(light, 2, 0)]
         return usual._replace(gains=balance(levels))

@@ -53,7 +53,7 @@ class Buffers:
                 self._free.clear()
 
     def take(self, size: Size) -> Pair:
-        """A pair in which nothing counts; light that counts nothing may be left in it."""
+        """A pair, as it was given back: ``survey`` begins all records of the first one anew."""
         with self._lock:
             pair = self._free.pop() if self._free and _size_of(self._free[-1]) == size else None
         if pair is None:
@@ -61,7 +61,6 @@ class Buffers:
             # Places, normals and masks stay what they are while light is averaged.
             other = own._replace(counts=np.zeros_like(own.counts), light=np.zeros_like(own.light))
             return own, other
-        pair[0].spots[:], pair[0].counts[:] = 0.0, 0.0
         return pair
 
     def give(self, pair: Pair) -> None:

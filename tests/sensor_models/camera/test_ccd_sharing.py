@@ -15,11 +15,12 @@ from sensor_models.camera.ccd.parameters import (
 )
 from sensor_models.kernels.camera.ccd import shared
 from sensor_models.kernels.camera.ccd.shared import GROUPS, SPOT, Records
+from sensor_models.kernels.compiling import njit
 from sensor_models.scene.history import MovingBodies
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.tracing import RayScene
 from tests.sensor_models.camera.test_ccd_light import DOWN, EVEN, GROUND, matt, placed
-from tests.sensor_models.camera.test_ccd_mitsuba import EYE, SCENE, TARGET, looking
+from tests.sensor_models.camera.test_ccd_mitsuba import EYE, SCENE, SKY, SUN, TARGET, looking
 from tests.sensor_models.scene_files import write_manifest
 
 ACROSS, DOWNWARD, WAVES = 9, 7, 3
@@ -210,3 +211,70 @@ surface = [
             made = CcdCamera(camera_of(1, side=24).optics, light=camera)
             means.append(made.expose(rays, level).light.mean())
     assert means[1] == pytest.approx(means[0], rel=0.01)
+
+
+def test_the_sun_takes_rays_away_and_keeps_the_mean(tmp_path: Path) -> None:
+    """Points in the sun send fewer rays; in it and in shadows, light is what it was."""
+    pose = looking(EYE, TARGET)
+    with RayScene(load_scene(write_manifest(tmp_path, SCENE))) as rays:
+        camera, light = camera_of(16), camera_of(1024, Sharing.none)
+        contrast = camera.scenery(rays).light(16, True, np.zeros(2, np.uint64), 0).contrast
+        truth = light.expose(rays, pose).light.astype(float)
+        frames = [camera.expose(rays, pose, frame).light for frame in range(8)]
+    assert contrast == pytest.approx(SUN / (np.pi * SKY), rel=1e-6)
+    dark = truth < 0.5 * np.median(truth)
+    assert 0.02 < dark.mean() < 0.5
+    mean = np.mean(frames, axis=0)
+    assert mean.mean() == pytest.approx(truth.mean(), rel=1e-3)
+    assert mean[dark].mean() == pytest.approx(truth[dark].mean(), rel=0.01)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def light_at(records: Records, places: np.ndarray, normal: np.ndarray, found: np.ndarray) -> None:
+    """What points know that rays of rows and columns find at x, y, z, one place after another."""
+    taken, spot = shared.new_taken(), np.zeros(SPOT)
+    for k in range(len(places)):
+        place = (places[k, 2], places[k, 3], places[k, 4])
+        up = (normal[0], normal[1], normal[2])
+        shared.put_spot(spot, place, up, 1.0, 0, 0.0)
+        row, column = int(places[k, 0]), int(places[k, 1])
+        found[k, 0] = shared.look_up(
+            records, row, column, shared.BASES, 0.0, spot, taken, found[k, 1:]
+        )
+
+
+def test_a_point_takes_the_weighted_mean_of_four_cells() -> None:
+    given, draw = some_records(), np.random.default_rng(5)
+    rows, columns = draw.integers(0, 4 * DOWNWARD, 200), draw.integers(0, 4 * ACROSS, 200)
+    y, x = (rows + 0.5) / 4 - 0.5, (columns + 0.5) / 4 - 0.5
+    heights = draw.choice([0.0, 0.4, 5.0], 200)
+    places = np.stack([rows, columns, x, y, heights], axis=1).astype(float)
+    found = np.zeros((200, 1 + WAVES))
+    light_at(given, places, np.array([0.0, 0.0, 1.0]), found)
+    known = 0
+    for own, i, j, answer in zip(places[:, 2:], y, x, found, strict=True):
+        spot = np.zeros(SPOT)
+        spot[:3], spot[5], spot[shared.SIZE] = own, 1.0, 1.0
+        spot[[shared.REACH, shared.REACH + shared.OF_TOPS]] = shared.FAR
+        total, light, cells = 0.0, np.zeros(WAVES), np.inf
+        for p, q, group in np.ndindex(2, 2, GROUPS):
+            down, across = int(np.floor(i)) + p, int(np.floor(j)) + q
+            if not (0 <= down < DOWNWARD and 0 <= across < ACROSS):
+                continue
+            cell = down * ACROSS + across
+            if given.counts[shared.BASES, group, cell] == 0.0:
+                continue
+            there = given.spots[group, cell]
+            weight = (1 - abs(i - down)) * (1 - abs(j - across))
+            weight *= agreement(spot, there, shared.BASES)
+            if weight > 0.0:
+                wide = max(1.0, there[shared.SIZE])
+                cells = min(cells, shared.SHARE_OF_REACH * there[shared.REACH] / wide)
+            total, light = total + weight, light + weight * given.light[shared.BASES, group, cell]
+        if total == 0.0:
+            assert answer[0] == -1.0
+            continue
+        known += 1
+        assert answer[0] == pytest.approx(cells, rel=1e-12)
+        np.testing.assert_allclose(answer[1:], light / total, rtol=1e-5)
+    assert 30 < known < 200

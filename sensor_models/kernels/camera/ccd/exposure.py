@@ -35,6 +35,7 @@ from sensor_models.kernels.camera.ccd.meetings import (
 from sensor_models.kernels.camera.ccd.nets import choose_words
 from sensor_models.kernels.camera.ccd.points import (
     ALONG_OF,
+    AROUND_OF,
     CELL_OF,
     DRAW_OF,
     LENGTH_OF,
@@ -59,6 +60,8 @@ from sensor_models.kernels.camera.ccd.shading import (
 from sensor_models.kernels.camera.ccd.shared import (
     SPOT,
     Records,
+    Taken,
+    new_taken,
 )
 from sensor_models.kernels.camera.ccd.shots import (
     MOST_NODES,
@@ -88,6 +91,7 @@ from sensor_models.kernels.light.media import ABSORPTION, transmission
 from sensor_models.kernels.light.paths import Path
 from sensor_models.kernels.light.surfaces import (
     DIELECTRIC,
+    LAMBERT,
     SURFACE_SIZE,
 )
 from sensor_models.kernels.light.surfaces import KIND as SURFACE_KIND
@@ -124,7 +128,8 @@ class Workspace(NamedTuple):
     starts: Floats  # (WIDTH, 3): where the rays start, m
     ends: NDArray[np.int64]  # (WIDTH,): what becomes of the rays of a packet (``sort_out``), and
     left: Floats  # (WIDTH,): what is left of their light where they meet a surface
-    spot: Floats  # (SPOT,): the present point, for ``shared``
+    spot: Floats  # (SPOT,): the present point, for ``shared``, and
+    taken: Taken  # what it takes light from
 
 
 @njit(cache=True)
@@ -142,6 +147,7 @@ def new_workspace(wavelengths: int, materials: int) -> Workspace:
         np.zeros(WIDTH, np.int64),
         np.zeros(WIDTH),
         np.zeros(SPOT),
+        new_taken(),
     )
 
 
@@ -214,18 +220,22 @@ def put_point(
         points.numbers[place, ALONG_OF + k] = meeting.along[k]
     points.numbers[place, TIME_OF], points.numbers[place, LENGTH_OF] = meeting.time, meeting.length
     points.numbers[place, SHARE_OF], points.numbers[place, CELL_OF] = 1.0, 0.0
+    points.numbers[place, AROUND_OF] = 1.0
     points.ids[place, RAY_OF], points.ids[place, MATERIAL_OF] = lane, material
     points.ids[place, DRAW_OF], points.ids[place, SUM_OF] = draw, place
     points.ids[place, PIXEL_OF] = draw >> (NODE_BITS + SAMPLE_BITS)
     points.known[place] = points.shown[place] = False
     if records.across > 0:
-        take_shared(light, records, shot, points, workspace.spot, meeting, place)
+        spot, taken = workspace.spot, workspace.taken
+        take_shared(light, records, shot, points, spot, taken, meeting, place)
     for k in range(len(workspace.tint)):
         points.tint[place, k] = workspace.tint[k]
         points.base[place, k] = light.base[material, k]
-        points.top[place, k] = light.top[material, k]
     for k in range(SURFACE_SIZE):
         points.surface[place, k] = light.surfaces[material, k]
+    if points.surface[place, SURFACE_KIND] != LAMBERT:  # whose top, of whatever colour, is nothing
+        for k in range(len(workspace.tint)):
+            points.top[place, k] = light.top[material, k]
     points.cone[place], points.bent[place] = light.cones[material], False
     points.glows[place] = light.has_emission[material]
     if points.glows[place]:

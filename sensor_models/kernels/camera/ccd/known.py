@@ -15,6 +15,7 @@ from sensor_models.kernels.camera.ccd.points import (
     NET_OF,
     PIXEL_OF,
     SHARE_OF,
+    STEADY_OF,
     Points,
 )
 from sensor_models.kernels.camera.ccd.shared import (
@@ -22,8 +23,8 @@ from sensor_models.kernels.camera.ccd.shared import (
     CHANGES,
     OWN_SHARE,
     SIDE,
-    TOPS,
     Records,
+    Taken,
     look_up,
     put_spot,
 )
@@ -60,6 +61,7 @@ def take_shared(
     shot: Shot,
     points: Points,
     spot: Floats,
+    taken: Taken,
     meeting: Meeting,
     place: int,
 ) -> None:
@@ -83,10 +85,11 @@ def take_shared(
         changes = CHANGES[1 if coated else 0]
     coat, lobe = (material + 1, math.sqrt(surface[SLOPE_SQUARED])) if coated else (0, 0.0)
     put_spot(spot, meeting.place, meeting.normal, size, coat, lobe)
-    points.known[place] = look_up(
-        records, down, across, BASES, least, changes, spot, points.around[place]
-    )
-    if coated:
-        points.shown[place] = look_up(
-            records, down, across, TOPS, least, 0.0, spot, points.onto[place]
-        )
+    for side in range(2 if coated else 1):  # in one place, so that it is compiled into it
+        result = points.around[place] if side == BASES else points.onto[place]
+        cells = look_up(records, down, across, side, least, spot, taken, result)
+        if side == BASES:
+            points.known[place] = cells >= 0.0
+            points.numbers[place, STEADY_OF] = cells / changes if changes > 0.0 else math.inf
+        else:
+            points.shown[place] = cells >= 0.0

@@ -30,6 +30,8 @@ Floats = NDArray[np.float64]
 CONSTANT, SQUARE, SLOPE = range(3)
 #: Sine of the height below which the way through the air grows no longer.
 LEAST_HEIGHT = 1e-3
+#: The least that counts of the share of light from around, so that some rays are always sent.
+LEAST_SHARE = 0.2
 
 
 class Light(NamedTuple):
@@ -54,6 +56,7 @@ class Light(NamedTuple):
     cones: Floats  # (materials,): tan² of the half cone whose mirrored light is a branch; 0: none
     clearness: float  # t
     mean_share: float  # of ``sky``, over all of it by the cosine law
+    contrast: float  # irradiance of the sun over that of the whole sky (``of_around``)
     closed: float  # share of ``ground`` that comes from what hides the sky where light bounces
     orders: Floats  # (materials, 3): CONSTANT, SQUARE and SLOPE
     clear_mean: Floats  # (materials,): mean of ``clear``
@@ -64,6 +67,16 @@ class Light(NamedTuple):
     key: NDArray[np.uint64]  # of the draws of these rays
     frame: int  # number of the frame, for draws
     textures: Textures
+
+
+@njit(**ACCESS)
+def of_around(light: Light, cosine: float, left: float) -> float:
+    """About which share of the light of a matt point comes from around, not from the sun.
+
+    A point faces the sun with a cosine, of whose light something is left. ``LEAST_SHARE`` at least.
+    """
+    share = 1.0 / (1.0 + light.contrast * left * max(cosine, 0.0))
+    return float(max(share, LEAST_SHARE))
 
 
 @njit(**ACCESS)

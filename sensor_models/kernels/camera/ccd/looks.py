@@ -68,7 +68,7 @@ LEAST_UP, LEAST_FACING = 0.05, 0.01
 SMOOTHEST = 2e-8
 
 
-@njit(**{**ACCESS, "forceinline": False})
+@njit(**ACCESS)
 def dress(
     view: SceneView,
     textures: Textures,

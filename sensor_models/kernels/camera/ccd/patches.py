@@ -15,6 +15,7 @@ from sensor_models.kernels.camera.ccd.lights import Light
 from sensor_models.kernels.camera.ccd.nets import interleaved
 from sensor_models.kernels.camera.ccd.points import (
     ALONG_OF,
+    AROUND_OF,
     DRAW_OF,
     LENGTH_OF,
     MATERIAL_OF,
@@ -125,12 +126,15 @@ def part_of(patch: Patch, number: int) -> int:
 
 @njit(**ACCESS)
 def begin_patch(records: Records, workspace: SurveyWorkspace, patch: Patch) -> None:
-    """Note which cells the parts of a patch are."""
+    """Note which cells the parts of a patch are, and forget what was known of them."""
     for part in range(CELLS if patch[2] == BLOCK else 1):
         down, across = patch[0] // SIDE + (part >> 1), patch[1] // SIDE + (part & 1)
         inside = (down < records.down) & (across < records.across)
         cell = down * records.across + across if inside else -1
         workspace.cells[patch[3] + part], workspace.found[patch[3] + part] = cell, 0
+        if inside:
+            records.spots[:, cell] = 0.0
+            records.counts[:, :, cell] = 0.0
 
 
 @njit(**ACCESS)
@@ -223,6 +227,7 @@ def put_points(
         points.numbers[row, TIME_OF], points.numbers[row, LENGTH_OF] = rays[SENT + lane], length
         for k in range(SURFACE_SIZE):
             points.surface[row, k] = light.surfaces[probe.found[lane], k]
+        points.numbers[row, AROUND_OF] = 1.0
         points.cone[row], points.bent[row] = light.cones[probe.found[lane]], False
         points.ids[row, RAY_OF], points.ids[row, MATERIAL_OF] = first + lane, probe.found[lane]
         points.ids[row, DRAW_OF] = SURVEY_DRAWS + pixel_in(shot, patch, first + lane)

@@ -22,9 +22,12 @@ Floats = NDArray[np.float64]
 
 # Columns of Points.numbers: where a point is, its normal on the viewer's side, the direction of
 # the ray that found it, when that was sent, how long it was, what is left of its light on the way,
-# and how wide a cell is there of those that share light, 0 where none is shared.
+# how wide a cell is there of those that share light, 0 where none is shared, within how many cells
+# light from around changes over how many it has to where it is shared, and about which share of
+# its light that is (``lights.of_around``).
 PLACE_OF, NORMAL_OF, ALONG_OF, TIME_OF, LENGTH_OF, SHARE_OF, CELL_OF = 0, 3, 6, 9, 10, 11, 12
-NUMBERS = 13
+STEADY_OF, AROUND_OF = 13, 14
+NUMBERS = 15
 # Columns of Points.ids: the ray of the caller's that it belongs to, its material, the number that
 # its draws go by, the row of sums that what its rays find is added to, the pixel that sees it, and
 # the number of its place in the picture (``nets``).

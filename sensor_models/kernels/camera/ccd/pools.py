@@ -17,7 +17,8 @@ itself among them, are those within ``REACH`` cells. The sum of all w would be 1
 the same of all that is around. Where some of them stand behind what others have before them, that
 sum is off, and to divide by it is what makes light change between them as it does.
 
-Points come in packets, whose rays are sent at once; ``POINTS`` of them share their rays.
+Points come in packets, whose rays are sent at once; ``POINTS`` of them share their rays. Those in
+the sun send fewer (``shading.weigh_around``).
 
 Source: Veach and Guibas 1995; Bekaert, Sbert and Halton 2002 (rays of neighbours).
 Deviation: what hides E from a neighbour is not looked for.
@@ -74,7 +75,7 @@ Floats32 = NDArray[np.float32]
 REACH = 1.0
 #: Rays that the points of a packet send together at least, over those of a point alone; the least
 #: that one of them sends, and the most that there is room for.
-SHARED, LEAST, MOST = 6.0, 2, 16
+SHARED, LEAST, MOST = 6.0, 1, 16
 #: Packets, points and rays of a pool.
 PACKETS = 4
 POINTS = PACKETS * WIDTH
@@ -328,7 +329,8 @@ def take(pool: Pool, rays: int, one: int) -> None:
         parts[lane] = np.float32(0.0)
     for first in range(0, rays, STEP):
         for lane in range(STEP):
-            weight = likely[first + lane] / max(total[first + lane], FAINTEST)
+            ray = np.uint64(first) + np.uint64(lane)  # a sign would be looked at, one by one
+            weight = likely[ray] / max(total[ray], FAINTEST)
             weights[lane] = weight
             parts[lane] += weight
         a, b, c, d = weights[0], weights[1], weights[2], weights[3]

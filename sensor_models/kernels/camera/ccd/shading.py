@@ -50,9 +50,10 @@ from sensor_models.kernels.camera.ccd.bounces import (
     look_on,
     new_waiting,
 )
-from sensor_models.kernels.camera.ccd.lights import CONSTANT, SLOPE, SQUARE, Light
+from sensor_models.kernels.camera.ccd.lights import CONSTANT, SLOPE, SQUARE, Light, of_around
 from sensor_models.kernels.camera.ccd.points import (
     ALONG_OF,
+    AROUND_OF,
     BASES,
     CELL_OF,
     LEAST,
@@ -61,7 +62,9 @@ from sensor_models.kernels.camera.ccd.points import (
     PIXEL_OF,
     RAY_OF,
     RAYS,
+    SHARE_OF,
     START,
+    STEADY_OF,
     THERE,
     UP,
     WHEN,
@@ -117,6 +120,8 @@ Floats = NDArray[np.float64]
 
 #: tan² of half the sun's half angle: its image in a coat is no narrower.
 SUN_SLOPE_SQUARED = math.tan(math.radians(0.267) / 2.0) ** 2
+#: Metals have an extinction above this.
+METALLIC = 0.01
 
 
 class Sink(NamedTuple):
@@ -209,10 +214,11 @@ def of_the_sun(
 
 
 @njit(**ACCESS)
-def add_sun(
-    view: SceneView, path: Path, light: Light, shading: ShadingWorkspace, glow: Floats
-) -> None:
-    """Add what the points send on of the sun's light."""
+def look_at_sun(view: SceneView, path: Path, light: Light, shading: ShadingWorkspace) -> None:
+    """Find out what is left of the sun's light at the points, and note what that leaves to others.
+
+    Metals mirror the sun in one direction and what is around in all others.
+    """
     points, probe, own = shading.points, shading.probe, shading.points.spread
     rays, words, sun = probe.packet.doubles, probe.packet.words, light.toward_sun
     x, y, z = sun[0], sun[1], sun[2]
@@ -233,18 +239,40 @@ def add_sun(
     send_all(view, probe)
     ask_open(view, path, light, probe, True)  # neighbours, all to one side
     for lane in range(points.filled[0]):
-        left = probe.rows[LEFT + lane]
-        if left == 0.0:
+        up = own[UP + lane] * x + own[UP + WIDTH + lane] * y + own[UP + 2 * WIDTH + lane] * z
+        if points.surface[lane, EXTINCTION] <= METALLIC:
+            points.numbers[lane, AROUND_OF] = of_around(light, up, probe.rows[LEFT + lane])
+
+
+@njit(**ACCESS)
+def add_sent(path: Path, light: Light, shading: ShadingWorkspace, glow: Floats) -> None:
+    """Add what the points send on of the light of the sun, and of that from around that is known.
+
+    In one loop over the wavelengths: most points have both, and few have a top.
+    """
+    points, probe = shading.points, shading.probe
+    for lane in range(points.filled[0]):
+        left = probe.rows[LEFT + lane] if light.is_sunny else 0.0
+        top = first = second = 0.0
+        if left > 0.0:
+            surface = floored(surface_at(points.surface, lane))
+            a, b, c = triple(points.numbers, lane, ALONG_OF)
+            material = points.ids[lane, MATERIAL_OF]
+            normal = triple(points.numbers, lane, NORMAL_OF)
+            top, first, second = of_the_sun(path, light, surface, material, (-a, -b, -c), normal)
+            top, first, second = left * top, left * first, left * second
+        ray, shown = points.ids[lane, RAY_OF], 1.0 if points.shown[lane] else 0.0
+        share = through(points, lane) if points.known[lane] else 0.0
+        if (top == 0.0) & (second == 0.0) & (shown == 0.0):
+            for k in range(glow.shape[1]):
+                sent = first * light.sun[k] + share * points.around[lane, k]
+                glow[ray, k] += points.tint[lane, k] * points.base[lane, k] * sent
             continue
-        material, ray = points.ids[lane, MATERIAL_OF], points.ids[lane, RAY_OF]
-        surface = floored(surface_at(points.surface, lane))
-        a, b, c = triple(points.numbers, lane, ALONG_OF)
-        normal = triple(points.numbers, lane, NORMAL_OF)
-        top, first, second = of_the_sun(path, light, surface, material, (-a, -b, -c), normal)
         for k in range(glow.shape[1]):
-            share = points.base[lane, k]
-            f = top * points.top[lane, k] + (first + second * share) * share
-            glow[ray, k] += points.tint[lane, k] * left * f * light.sun[k]
+            base = points.base[lane, k]
+            sent = (first + second * base) * light.sun[k] + share * points.around[lane, k]
+            mirrored = top * light.sun[k] + shown * points.onto[lane, k]
+            glow[ray, k] += points.tint[lane, k] * (base * sent + points.top[lane, k] * mirrored)
 
 
 @njit(**ACCESS)
@@ -272,19 +300,17 @@ def gather(light: Light, sums: Floats, first: int, result: Floats) -> None:
 
 
 @njit(**ACCESS)
-def add_known(shading: ShadingWorkspace, glow: Floats) -> None:
-    """Add what points send on of the light from around that is known."""
-    points = shading.points
+def weigh_around(points: Points) -> None:
+    """Have points send the fewer rays the less of their light comes from around.
+
+    As much less fast may the light change that they share. The eye, and the curve of sRGB, tell
+    noise by its share of all light.
+    """
     for lane in range(points.filled[0]):
-        ray = points.ids[lane, RAY_OF]
-        if points.known[lane]:
-            share = through(points, lane)
-            for k in range(glow.shape[1]):
-                sent = share * points.base[lane, k] * points.around[lane, k]
-                glow[ray, k] += points.tint[lane, k] * sent
-        if points.shown[lane]:
-            for k in range(glow.shape[1]):
-                glow[ray, k] += points.tint[lane, k] * points.top[lane, k] * points.onto[lane, k]
+        share = points.numbers[lane, AROUND_OF]
+        points.numbers[lane, SHARE_OF] *= share
+        if points.known[lane] and points.numbers[lane, STEADY_OF] < share:
+            points.known[lane] = False
 
 
 @njit(**{**ACCESS, "forceinline": False})
@@ -448,8 +474,9 @@ def light_points(
     points = shading.points
     spread_out(points)
     if light.is_sunny:
-        add_sun(view, path, light, shading, glow)
-    add_known(shading, glow)
+        look_at_sun(view, path, light, shading)
+    weigh_around(points)
+    add_sent(path, light, shading, glow)
     put_off(view, path, light, shading, sink)
     for lane in range(points.filled[0]):
         if points.glows[lane]:

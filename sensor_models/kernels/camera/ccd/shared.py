@@ -19,7 +19,8 @@ So nothing is shared over edges, between surfaces at different depth, or across 
 follow from places alone, but for D, which is that of a neighbourhood: they know nothing of the
 light of the records, so means stay means. A point that agrees with no record, or with one of light
 that changes within less than ``CHANGES`` cells (S D over the size of a cell), shares rays with its
-neighbours in another way (``pools``).
+neighbours in another way (``pools``). In the sun light may change as much faster as less of all
+light of a point comes from around (``lights.of_around``).
 
 What a coat mirrors of its surroundings is shared as well (``TOPS``): the mean of what rays of the
 coat bring times their weights, D of these, and only between points of one material, with the slope
@@ -55,7 +56,9 @@ GROUPS = 3
 PLACE_AT, NORMAL_AT, SIZE, COAT, LOBE, SENT_RAYS, NEARNESS, REACH = 0, 3, 6, 7, 8, 9, 10, 11
 #: How much further the columns of rays of the coat are.
 OF_TOPS = 3
-SPOT = REACH + OF_TOPS + 1
+#: Last, the greatest share that light from around has of that of its points (``lights``).
+OF_LIGHT = REACH + OF_TOPS + 1
+SPOT = OF_LIGHT + 1
 #: S, F and C of the weights, and the least s in sizes of a cell.
 SHARE_OF_REACH, FLATNESS, LEAST_COSINE, LEAST_CELLS = 0.4, 0.1, 0.9, 1.0
 #: Of coats: S over the slope of the coat, and the angle between normals over that.
@@ -82,6 +85,43 @@ class Records(NamedTuple):
     counts: Floats  # (2, GROUPS, cells): how much a record counts, 0 for none
     light: Light32  # (2, GROUPS, cells, wavelengths): mean radiance, and that of coats
     masks: NDArray[np.uint8]  # (2, cells): a bit for each record that counts, the first the lowest
+
+
+class Taken(NamedTuple):
+    """The records that a point takes light from, a multiple of 4 of them."""
+
+    weights: Floats
+    groups: NDArray[np.int64]
+    cells: NDArray[np.int64]
+
+
+@njit(cache=True)
+def new_taken() -> Taken:
+    """Room for the records around a point: those of four cells."""
+    most = 4 * GROUPS + 3
+    return Taken(np.zeros(most), np.zeros(most, np.int64), np.zeros(most, np.int64))
+
+
+@njit(**ACCESS)
+def mix(
+    records: Records, side: int, taken: Taken, filled: int, scale: float, result: Floats
+) -> None:
+    """Write the sum of the light of records times their weights, four of them at once."""
+    w, g, c = taken.weights, taken.groups, taken.cells
+    for i in range(filled, filled + 3):
+        w[i], g[i], c[i] = 0.0, g[0], c[0]
+    for i in range(0, filled, 4):
+        one, two = records.light[side, g[i], c[i]], records.light[side, g[i + 1], c[i + 1]]
+        three = records.light[side, g[i + 2], c[i + 2]]
+        four = records.light[side, g[i + 3], c[i + 3]]
+        p, q = np.float32(scale * w[i]), np.float32(scale * w[i + 1])
+        r, s = np.float32(scale * w[i + 2]), np.float32(scale * w[i + 3])
+        if i == 0:
+            for k in range(len(result)):
+                result[k] = (p * one[k] + q * two[k]) + (r * three[k] + s * four[k])
+        else:
+            for k in range(len(result)):
+                result[k] += (p * one[k] + q * two[k]) + (r * three[k] + s * four[k])
 
 
 @njit(**ACCESS)
@@ -236,28 +276,26 @@ def put_spot(
     spot[REACH] = spot[REACH + OF_TOPS] = FAR
 
 
-@njit(**{**ACCESS, "forceinline": False})
+@njit(**ACCESS)
 def look_up(
     records: Records,
     row: int,
     column: int,
     side: int,
     least: float,
-    changes: float,
     spot: Floats,
+    taken: Taken,
     result: Floats,
-) -> bool:
-    """Write the light around a point that a ray of a row and column found; False: too few know.
+) -> float:
+    """Write the light around a point that a ray of a row and column found.
 
-    ``least`` is what records have to count for that, ``changes`` how many cells light has to change
-    within at least; ``spot`` is the point (``put_spot``).
+    Returns within how many cells light changes there, or -1 if too few know of it: ``least`` is
+    what records have to count for that. ``spot`` is the point (``put_spot``).
     """
     y, x = (row + 0.5) / SIDE - 0.5, (column + 0.5) / SIDE - 0.5
     top, left = math.floor(y), math.floor(x)
     whole = count = 0.0
-    cells = changes / SHARE_OF_REACH
-    for k in range(len(result)):
-        result[k] = 0.0
+    reach, size, filled = FAR, 1.0, 0
     for i in range(2):
         for j in range(2):
             at, beside = int(top) + i, int(left) + j
@@ -271,18 +309,18 @@ def look_up(
                 counts, mask = mask & 1, mask >> 1
                 if counts == 0:
                     continue
-                weight = of_cell * agreement(spot, records.spots[group, cell], side)
+                there = records.spots[group, cell]
+                weight = of_cell * agreement(spot, there, side)
                 if weight > 0.0:
-                    there = records.spots[group, cell]
-                    if there[REACH] < cells * max(there[SIZE], spot[SIZE]):
-                        return False
+                    wide = max(there[SIZE], spot[SIZE])
+                    if there[REACH] * size < reach * wide:
+                        reach, size = there[REACH], wide
                     whole += weight
                     count += weight * records.counts[side, group, cell]
-                    for k in range(len(result)):
-                        result[k] += weight * np.float64(records.light[side, group, cell, k])
+                    taken.weights[filled] = weight
+                    taken.groups[filled], taken.cells[filled] = group, cell
+                    filled += 1
     if whole <= 0.0 or count < least * whole:
-        return False
-    scale = 1.0 / whole
-    for k in range(len(result)):
-        result[k] *= scale
-    return True
+        return -1.0
+    mix(records, side, taken, filled, 1.0 / whole, result)
+    return float(SHARE_OF_REACH * reach / size)

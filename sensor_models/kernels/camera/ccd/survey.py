@@ -6,6 +6,7 @@ are there: points of about the same normal and plane. Each point sends a ray or 
 law, with draws that all points of a picture divide among themselves (``nets``): whatever part of a
 cell a surface has, and over whatever part of a picture records are averaged, its rays go evenly to
 all sides. Where light changes within some cells, all rays of a cell are sent (``refine``).
+Patches in the sun send half as many rays.
 
 Some patches are worked through together, so that rays of coats, and those from where light bounces,
 fill packets.
@@ -37,8 +38,8 @@ from sensor_models.kernels.camera.ccd.patches import (
     place_of,
     put_points,
 )
-from sensor_models.kernels.camera.ccd.points import BASES as BASES_OF
 from sensor_models.kernels.camera.ccd.points import (
+    AROUND_OF,
     DRAW,
     DRAW_OF,
     LENGTH_OF,
@@ -56,10 +57,9 @@ from sensor_models.kernels.camera.ccd.points import (
     spread_axes,
     spread_out,
 )
+from sensor_models.kernels.camera.ccd.points import BASES as BASES_OF
 from sensor_models.kernels.camera.ccd.probes import END, ask
-from sensor_models.kernels.camera.ccd.shading import (
-    gather,
-)
+from sensor_models.kernels.camera.ccd.shading import gather, look_at_sun
 from sensor_models.kernels.camera.ccd.shared import (
     BASES,
     COAT,
@@ -68,6 +68,7 @@ from sensor_models.kernels.camera.ccd.shared import (
     LOBE,
     NEARNESS,
     NORMAL_AT,
+    OF_LIGHT,
     OF_TOPS,
     PLACE_AT,
     REACH,
@@ -100,6 +101,9 @@ TOP_RAYS = (4, 1)
 #: Cells within which light changes at most where a cell is looked at by itself, and at least: of
 #: less nobody takes what is found (``shared.CHANGES``).
 SOME_CELLS, FASTEST_CELLS = 4.0, 0.25
+#: Points of a patch whose light comes from around by less than this share, as a mean, send half as
+#: many rays, but so many at least.
+SUNNY, FEWEST = 0.5, 8
 
 
 @njit(**ACCESS)
@@ -122,6 +126,7 @@ def add_spots(
             size += (points.numbers[lane, PLACE_OF + k] - workspace.first[part, group, k]) ** 2
         least = SIDE * shot.cell * points.numbers[lane, LENGTH_OF]
         spot[SIZE] = max(spot[SIZE], math.sqrt(size), least)
+        spot[OF_LIGHT] = max(spot[OF_LIGHT], points.numbers[lane, AROUND_OF])
         records.counts[BASES, group, cell] += rays
         spot[COAT] = workspace.first[part, group, 6]
         if spot[COAT] > 0.0:
@@ -161,6 +166,11 @@ def deal_rays(light: Light, points: Points, patch: Patch) -> tuple[int, int, int
     """
     kind, own = patch[2], points.spread
     senders, due = min(light.rays, POINTS), max(light.rays // POINTS, 1)
+    share = 0.0
+    for lane in range(points.filled[0]):
+        share += points.numbers[lane, AROUND_OF]
+    if share < SUNNY * points.filled[0]:
+        senders = max(senders // 2, min(senders, FEWEST))
     for lane in range(WIDTH):
         own[RAYS + lane] = own[BASES_OF + lane] = 0.0
     for lane in range(points.filled[0]):
@@ -304,6 +314,8 @@ def survey_patch(
         if points.filled[0] > 0:
             spread_out(points)
             spread_axes(points)
+            if light.is_sunny and patch[2] == BLOCK:
+                look_at_sun(view, path, light, workspace.shading)
             senders, each, tops = deal_rays(light, points, patch)
             ask_around(view, path, light, workspace, records, patch, senders, each, tops)
             add_spots(light, shot, records, workspace, tops)
@@ -337,7 +349,7 @@ def survey(
     shot: Shot,
     records: Records,
 ) -> None:
-    """Make the records of all cells of a picture; their arrays hold zeros before."""
+    """Make the records of all cells of a picture."""
     workspace = new_survey_workspace(len(light.sun), len(light.base))
     choose_words(light, workspace.words)
     across, side = (records.across + 1) // 2, SIDE * STEPS[BLOCK]
@@ -357,13 +369,14 @@ def survey(
 def kind_of(records: Records, cell: int) -> int:
     """How a cell is looked at: by how many cells light changes within on any of its surfaces.
 
+    In the sun it may change as much faster as less of all light comes from around.
     Where light of all of them changes so fast that their points share rays, records stay rough.
     """
     least, most = FAR, 0.0
     for group in range(GROUPS):
         if records.counts[BASES, group, cell] > 0.0:
             spot = records.spots[group, cell]
-            cells = SHARE_OF_REACH * spot[REACH] / spot[SIZE]
+            cells = SHARE_OF_REACH * spot[REACH] / (spot[SIZE] * spot[OF_LIGHT])
             least, most = min(least, cells), max(most, cells)
     if most < FASTEST_CELLS:
         return BLOCK
@@ -389,8 +402,6 @@ def refine(
         for cell in range(first, min(first + PARTS, total)):
             kind = kind_of(records, cell)
             if kind != BLOCK:
-                records.spots[:, cell] = 0.0
-                records.counts[:, :, cell] = 0.0
                 top, left = SIDE * (cell // records.across), SIDE * (cell % records.across)
                 patch = (top, left, kind, parts)
                 survey_patch(view, path, light, shot, records, workspace, patch)

@@ -189,10 +189,14 @@ def bilinear(textures: Pictures, texture: int, level: int, u: float, v: float) -
     x, y = u * columns - 0.5, v * rows - 0.5
     left, top = math.floor(x), math.floor(y)
     a, b = x - left, y - top
-    first = wrapped(int(left), columns, known[WRAP_U])
-    second = wrapped(int(left) + 1, columns, known[WRAP_U])
-    upper = start + columns * wrapped(int(top), rows, known[WRAP_V])
-    lower = start + columns * wrapped(int(top) + 1, rows, known[WRAP_V])
+    first, second, upper, lower = int(left), int(left) + 1, int(top), int(top) + 1
+    if (first < 0) | (second >= columns):  # hardly ever
+        first = wrapped(first, columns, known[WRAP_U])
+        second = wrapped(second, columns, known[WRAP_U])
+    if (upper < 0) | (lower >= rows):
+        upper = wrapped(upper, rows, known[WRAP_V])
+        lower = wrapped(lower, rows, known[WRAP_V])
+    upper, lower = start + columns * upper, start + columns * lower
     t = textures.texels
     red = green = blue = 0.0
     for texel, weight in (
@@ -293,7 +297,7 @@ def corners_of(a: float, b: float, c: float) -> tuple[int, int]:
     return greatest, 7 - least
 
 
-@njit(**{**ACCESS, "forceinline": False})
+@njit(**ACCESS)
 def reflect_as(textures: Textures, material: int, color: Triple, result: Floats) -> None:
     """Write the reflectance of a colour on a material."""
     i, a = cell_of(textures.nodes, color[0])
