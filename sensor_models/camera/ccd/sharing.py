@@ -1,12 +1,11 @@
 """The light from around that neighbours in a picture share (``kernels.camera.ccd.shared``)."""
 
-import threading
-import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
 
+from sensor_models.core.lending import Lending
 from sensor_models.kernels.camera.ccd import shared, survey
 from sensor_models.kernels.camera.ccd.lights import Light
 from sensor_models.kernels.camera.ccd.shared import GROUPS, SIDE, SPOT, Records
@@ -28,29 +27,11 @@ def unshared(light: Light) -> Iterator[Records]:
     yield _new_records(0, 0, len(light.sun))
 
 
-class Buffers:
-    """Records that the cameras of a process borrow, each for the time of a picture.
+class Buffers(Lending[Pair]):
+    """Records that cameras borrow, each for the time of a picture; one size of them is kept.
 
-    They come in pairs, between which light goes to and fro. What is given back is kept until the
-    last camera is gone, or a pair of another size comes back.
+    They come in pairs, between which light goes to and fro.
     """
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()  # a camera may end while its thread holds it
-        self._free: list[Pair] = []
-        self._users = 0
-
-    def join(self, user: object) -> None:
-        """Keep what is given back as long as this user lives."""
-        with self._lock:
-            self._users += 1
-        weakref.finalize(user, self._leave)
-
-    def _leave(self) -> None:
-        with self._lock:
-            self._users -= 1
-            if self._users == 0:
-                self._free.clear()
 
     def take(self, size: Size) -> Pair:
         """A pair, as it was given back: ``survey`` begins all records of the first one anew."""
