@@ -104,29 +104,6 @@ shutil.rmtree({str(second)!r})
     assert run(second, filled, script)[0] == "2 0 4 5.0"
 
 
-OBJECTS = """
-import os
-from sensor_models._levels import LEVELS, variables_of
-os.environ.update({**variables_of(LEVELS[0]), "SENSOR_FMUS_OBJECTS": "WANTED"})
-from sensor_models.kernels.tiny import twice
-from sensor_models.kernels.values import kind_of
-objects = twice.objects((kind_of(2),))
-print(*objects, twice.stats.compiled, len({code.object_file for code in objects.values()}))
-print(twice(2), twice.stats.from_cache, twice.stats.compiled)
-"""
-
-
-@pytest.mark.parametrize("more", ["", ",process"])
-def test_processes_get_objects_of_their_own_only_where_they_are_wanted(package, store, more):
-    script = OBJECTS.replace("WANTED", f"linux64,win64{more}")
-    for compiled in (1, 0):
-        output = run(package, store, script)[0].split()
-        assert output[:4] == ["linux64", "win64", str(compiled), "2"]
-        # Calls are for processes: without theirs, one is compiled at the first call of all.
-        found = (1, compiled) if more else (1 - compiled, 2 * compiled)
-        assert output[4:] == ["4", *map(str, found)]
-
-
 def test_processes_may_compile_at_once(package, store):
     processes = [start(package, store, CALL) for _ in range(3)]
     for process in processes:
