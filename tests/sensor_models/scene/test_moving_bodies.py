@@ -4,8 +4,8 @@ import threading
 
 import numpy as np
 import pytest
-from numba import njit
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.hits import (
     hit_distance,

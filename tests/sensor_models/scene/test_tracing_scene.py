@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numba import njit
 
 from sensor_models.core.quantities import ParameterError
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.tracing.embree import WIDTH
 from sensor_models.kernels.tracing.hits import hit_distance, hit_instance, is_hit
 from sensor_models.kernels.tracing.packets import new_packet

@@ -33,7 +33,13 @@ FRAMES: dict[str, dict[str, Any]] = {
     "CcdCamera": {"pixels.width": 8, "pixels.height": 6, "light.rays": 4},
     "DepthCamera": {"width": 8, "height": 6},
     "Lidar": {"pattern.rows": 2, "pattern.columns": 8, "scan_mode": 1},
-    "Radar": {"model": 1, "chirp.count": 8, "rays.spacing": 0.05},
+    "Radar": {
+        "model": 1,
+        "chirp.count": 16,
+        "chirp.samples": 16,
+        "fov.azimuth": 0.1,
+        "fov.elevation": 0.1,
+    },
     "WaveformLidar": {"pattern.rows": 1, "pattern.columns": 4},
 }
 BODY = np.array([0.0, 0.0, 1.0, 1.0, *[0.0] * 9])

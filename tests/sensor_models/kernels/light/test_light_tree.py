@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from numba import njit
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light import arrivals as column
 from sensor_models.kernels.light.paths import (
     DEPTH_LIMIT,

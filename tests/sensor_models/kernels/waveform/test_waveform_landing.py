@@ -4,8 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from numba import njit
 
+from sensor_models.kernels.compiling import njit
 from sensor_models.kernels.light.facing import LENGTH, OUTWARD, SURFACE, look_up, new_facing
 from sensor_models.kernels.light.surfaces import SURFACE_SIZE
 from sensor_models.kernels.tracing.embree import WIDTH
