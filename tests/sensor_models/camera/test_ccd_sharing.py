@@ -16,6 +16,7 @@ from sensor_models.camera.ccd.parameters import (
 from sensor_models.kernels.camera.ccd import shared
 from sensor_models.kernels.camera.ccd.shared import GROUPS, SPOT, Records
 from sensor_models.kernels.compiling import njit
+from sensor_models.light import scenery
 from sensor_models.scene.history import MovingBodies
 from sensor_models.scene.manifest import load_scene
 from sensor_models.scene.tracing import RayScene
@@ -213,17 +214,24 @@ surface = [
     assert means[1] == pytest.approx(means[0], rel=0.01)
 
 
-def test_the_sun_takes_rays_away_and_keeps_the_mean(tmp_path: Path) -> None:
-    """Points in the sun send fewer rays; in it and in shadows, light is what it was."""
+def test_the_sun_takes_rays_away_and_keeps_the_mean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Points in the sun send fewer rays, so they scatter more; light is what it was everywhere."""
     pose = looking(EYE, TARGET)
     with RayScene(load_scene(write_manifest(tmp_path, SCENE))) as rays:
         camera, light = camera_of(16), camera_of(1024, Sharing.none)
         contrast = camera.scenery(rays).light(16, True, np.zeros(2, np.uint64), 0).contrast
         truth = light.expose(rays, pose).light.astype(float)
         frames = [camera.expose(rays, pose, frame).light for frame in range(8)]
+        monkeypatch.setattr(scenery, "_contrast", lambda _sun, _above: 0.0)
+        other = camera_of(16)  # which works out its light anew
+        usual = [other.expose(rays, pose, frame).light for frame in range(8)]
     assert contrast == pytest.approx(SUN / (np.pi * SKY), rel=1e-6)
     dark = truth < 0.5 * np.median(truth)
     assert 0.02 < dark.mean() < 0.5
+    scatter, less = (np.var(taken, axis=0)[~dark].mean() for taken in (frames, usual))
+    assert scatter > 1.2 * less
     mean = np.mean(frames, axis=0)
     assert mean.mean() == pytest.approx(truth.mean(), rel=1e-3)
     assert mean[dark].mean() == pytest.approx(truth[dark].mean(), rel=0.01)
